@@ -1,0 +1,2 @@
+//! The `tickgate` command.
+fn main() {}

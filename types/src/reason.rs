@@ -1,0 +1,129 @@
+//! Why something was refused or cancelled. Every refusal has one; it reaches the peer in the peer's own protocol.
+
+use core::fmt;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// Why an order or request was refused, or an order cancelled. The numbers are on wires and never change.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+        #[repr(u16)]
+        pub enum Reason {
+            $($(#[$doc])* $name = $number,)*
+        }
+
+        impl Reason {
+            /// All reasons, for counters and tables.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// From its number on wires.
+            #[must_use]
+            pub const fn from_u16(value: u16) -> Option<Self> {
+                match value {
+                    $($number => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// One clause for people.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Nothing was refused.
+    #[default]
+    None = 0, "none";
+    /// Form: the message is not one this session may send, or its fields contradict each other.
+    MalformedMessage = 1, "malformed message";
+    /// Form: the session in the message is not the session it came in by.
+    WrongSession = 2, "session field differs from the session";
+    /// Form: the instrument is not in the instrument master.
+    UnknownInstrument = 3, "unknown instrument";
+    /// Form: the account is not one of this session's.
+    UnknownAccount = 4, "account is not one of this session's";
+    /// Form: the client order id is not above the last one.
+    DuplicateClientOrderId = 5, "client order id was used before";
+    /// Form: the order type, time in force or combination is not supported.
+    UnsupportedOrder = 6, "order type or time in force is not supported";
+    /// Form: quantity is zero.
+    InvalidQuantity = 7, "quantity is not valid";
+    /// Form: price is missing, not positive where it must be, or off the tick grid.
+    InvalidPrice = 8, "price is missing or not on the tick grid";
+
+    /// Risk: more lots than allowed in one order.
+    MaxQuantity = 20, "quantity is above the limit for one order";
+    /// Risk: more notional than allowed in one order.
+    MaxNotional = 21, "notional is above the limit for one order";
+    /// Risk: too far from the reference price.
+    PriceCollar = 22, "price is outside the collar";
+    /// Risk: there is no reference price, or it is too old.
+    NoReferencePrice = 23, "no fresh reference price for the collar";
+    /// Risk: the account has too many open orders.
+    MaxOpenOrders = 24, "too many open orders";
+    /// Risk: the kill switch is on.
+    Killed = 25, "kill switch is on";
+    /// Risk: a limit of the account that spans shards is used up.
+    SharedLimit = 26, "shared limit of the account is used up";
+
+    /// First stage: the order would trade with one of its own owner.
+    SelfMatch = 40, "would trade with an own order";
+
+    /// Room: the venue link takes no more orders now.
+    VenueFull = 60, "venue link is full";
+    /// Room: the venue is not connected.
+    VenueDown = 61, "venue is down";
+    /// Room: no free slot for one more order.
+    OrderTableFull = 62, "order table is full";
+    /// Room: the journal takes no more now.
+    JournalFull = 63, "journal is full";
+    /// Room: the other shard's ring is full.
+    ShardRingFull = 64, "ring to the other shard is full";
+    /// Room: the reports to this client are not being read.
+    ReportRingFull = 65, "reports are not being read";
+
+    /// Request: no live order has this number.
+    UnknownOrder = 80, "unknown order";
+    /// Request: the order is already filled or cancelled.
+    TooLate = 81, "too late, the order is done";
+    /// Request: an earlier cancel or replace is not answered yet.
+    RequestPending = 82, "an earlier request is not answered yet";
+
+    /// Cancel: the client asked.
+    Requested = 100, "on request";
+    /// Cancel: what an immediate-or-cancel or market order could not trade.
+    Unfilled = 101, "could not trade at once";
+    /// Cancel: the session was lost and cancel on disconnect is on.
+    Disconnected = 102, "session was lost";
+    /// Cancel: the client asked for all its orders.
+    MassCanceled = 103, "mass cancel";
+    /// Refused or cancelled by the venue, which gave no reason of this list.
+    Venue = 120, "by the venue";
+    /// The venue has no room for one more order or level.
+    BookFull = 121, "book of the venue is full";
+    /// The trading day ended.
+    DayEnded = 122, "trading day ended";
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_unique_and_come_back() {
+        for &reason in Reason::ALL {
+            assert_eq!(Reason::from_u16(reason as u16), Some(reason));
+        }
+    }
+}
