@@ -1,1 +1,13 @@
-//! To be written.
+//! The only sockets: tuned TCP, UDP, the links between gateway and venue, readiness, core pinning and facts of the host.
+//!
+//! Everything here is non-blocking and takes turns: whoever owns a thread calls `poll`, `recv`, `flush` in a loop.
+//! Set-up (binding, connecting, tuning) returns [`SetupError`], which says what failed, where, and what to do about it;
+//! the hot calls (`recv`, `send`) return plain [`std::io::Result`] and treat "nothing now" as a value, not an error.
+
+pub mod datagram;
+pub mod error;
+pub mod link;
+
+pub use datagram::Datagram;
+pub use error::SetupError;
+pub use link::Link;

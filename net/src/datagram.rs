@@ -1,0 +1,33 @@
+//! The device under a datagram protocol, so that a simulation can decorate it with faults.
+
+use std::io;
+
+/// One end that sends and receives whole datagrams and never blocks.
+///
+/// There are two kinds of end. One knows its peer from the start and hears nobody else. The other *learns* its peer: it
+/// hears everybody, and after each datagram the protocol above may say [`accept_peer`](Self::accept_peer), once it has
+/// checked that the datagram is a good one. From then on the end sends there. A peer that restarts may come from another
+/// port, so the learning end goes on hearing strangers; [`from_peer`](Self::from_peer) tells which datagram is whose.
+pub trait Datagram {
+    /// Sends one datagram to the peer. `false`: not now (the socket's buffer is full, or no peer is known yet) and the
+    /// datagram was not taken. A network that loses datagrams, or a peer that is not there, is no error.
+    ///
+    /// # Errors
+    /// The socket itself is unusable.
+    fn send(&mut self, datagram: &[u8]) -> io::Result<bool>;
+
+    /// Receives one datagram into `buffer` and gives its length, or `None` when there is none now. What does not fit is
+    /// cut off, as UDP does.
+    ///
+    /// # Errors
+    /// The socket itself is unusable.
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// Whether the datagram last received came from the peer.
+    fn from_peer(&self) -> bool {
+        true
+    }
+
+    /// Makes the source of the datagram last received the peer. An end with a fixed peer has nothing to do.
+    fn accept_peer(&mut self) {}
+}

@@ -1,0 +1,138 @@
+//! Links between a gateway and a venue: numbered messages both ways, exactly once and in order, across reconnects and
+//! restarts of either side.
+//!
+//! The contract of every link, whatever it runs over:
+//!
+//! - Messages are numbered from 1 in each direction. The sender keeps each message in a bounded ring until the peer has
+//!   acknowledged it, also while the link is down. After a reconnect each end tells the other which number it wants
+//!   next, and what is missing is sent again out of the ring.
+//! - An acknowledgement covers what [`Link::poll`] has handed out, and leaves in [`Link::flush`]. So an owner that
+//!   journals what it polled before it flushes never acknowledges a message that a crash could take from it.
+//! - After a restart the owner builds the link with the next numbers its journal knows, puts back the messages that the
+//!   peer may not have ([`Link::restore`]), and goes on.
+//! - A message carries a journal position and leaves once the watermark given to `flush` has reached it.
+//! - The owner is generic over the link and chooses it once at start-up.
+
+use std::fmt;
+use std::io;
+use types::{SequenceNumber, Timestamp};
+
+/// One end of a link. It is driven by turns: `poll` until it gives `None`, act, then `flush`.
+pub trait Link {
+    /// How many messages [`send`](Self::send) takes now: the free places of the ring.
+    fn room(&self) -> usize;
+
+    /// Whether the peer is there and numbers are agreed.
+    fn is_up(&self) -> bool;
+
+    /// Queues a message and gives its number. `position` is its place in the owner's journal; it leaves in the first
+    /// `flush` whose watermark has reached that. Works while the link is down too.
+    ///
+    /// # Panics
+    /// When [`room`](Self::room) is 0 or the message is longer than configured: the owner reserves before it decides.
+    fn send(&mut self, message: &[u8], position: u64) -> SequenceNumber;
+
+    /// Puts back a message that was numbered before a restart and may not have reached the peer. Called in order of
+    /// numbers before the first `poll`; the last one is just below the next number given at construction.
+    ///
+    /// # Panics
+    /// When the numbers leave a gap or exceed the ring: the journal and the configuration contradict each other.
+    fn restore(&mut self, sequence: SequenceNumber, message: &[u8]);
+
+    /// Receives, and gives what happened next. A message is copied into `buffer`, which holds at least the configured
+    /// longest message. Called until it gives `None`.
+    fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent>;
+
+    /// Transmits whatever may leave: messages up to `watermark`, acknowledgements, retransmissions, heartbeats.
+    fn flush(&mut self, now: Timestamp, watermark: u64);
+
+    /// Counts since construction.
+    fn counters(&self) -> LinkCounters;
+}
+
+/// What [`Link::poll`] tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkEvent {
+    /// The peer is there and numbers are agreed.
+    Up,
+    /// The peer is gone. Messages stay in the ring; the link goes on trying.
+    Down(DownReason),
+    /// The next message, of `length` bytes in the caller's buffer.
+    Message {
+        /// Its number; one above that of the message before.
+        sequence: SequenceNumber,
+        /// Bytes.
+        length: usize,
+    },
+}
+
+/// Why a link went down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DownReason {
+    /// The peer closed the connection or ended the session.
+    Closed,
+    /// Nothing came from the peer for the configured time.
+    Silent,
+    /// The peer started anew: a new login or a new epoch takes the place of the old one.
+    Replaced,
+    /// The peer refused the session: wrong name, password or session.
+    Refused,
+    /// The peer wants a number that is no longer, or not yet, in the ring. The two journals contradict each other, and
+    /// resuming would lose or repeat messages; a person has to look.
+    Unresumable {
+        /// The number the peer wants next.
+        wanted: SequenceNumber,
+        /// The oldest number the ring still holds (the next number, when it is empty).
+        oldest: SequenceNumber,
+    },
+    /// The peer sent bytes that are not the protocol.
+    Malformed,
+    /// The peer acknowledged what was never sent.
+    FalseAck,
+    /// The socket failed.
+    Io(io::ErrorKind),
+}
+
+/// What a link did since it was built.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkCounters {
+    /// Messages transmitted the first time.
+    pub sent: u64,
+    /// Messages handed out by `poll`.
+    pub received: u64,
+    /// Messages transmitted again.
+    pub retransmitted: u64,
+    /// Messages that came a second time and were dropped.
+    pub duplicates: u64,
+    /// Requests for retransmission sent.
+    pub naks_sent: u64,
+    /// Requests for retransmission received.
+    pub naks_received: u64,
+    /// Datagrams, packets or connections dropped because they were not the protocol.
+    pub malformed: u64,
+    /// Times the link came up.
+    pub ups: u64,
+    /// Times the link went down.
+    pub downs: u64,
+    /// Bytes handed to sockets.
+    pub bytes_sent: u64,
+    /// Bytes taken from sockets.
+    pub bytes_received: u64,
+}
+
+impl fmt::Display for DownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("peer closed"),
+            Self::Silent => f.write_str("peer is silent"),
+            Self::Replaced => f.write_str("peer started anew"),
+            Self::Refused => f.write_str("peer refused the session"),
+            Self::Unresumable { wanted, oldest } => {
+                write!(f, "peer wants message {wanted}, the ring starts at {oldest}")
+            }
+            Self::Malformed => f.write_str("peer does not speak the protocol"),
+            Self::FalseAck => f.write_str("peer acknowledged what was never sent"),
+            Self::Io(kind) => write!(f, "socket: {kind}"),
+        }
+    }
+}
