@@ -7,7 +7,7 @@ use std::io;
 /// There are two kinds of end. One knows its peer from the start and hears nobody else. The other *learns* its peer: it
 /// hears everybody, and after each datagram the protocol above may say [`accept_peer`](Self::accept_peer), once it has
 /// checked that the datagram is a good one. From then on the end sends there. A peer that restarts may come from another
-/// port, so the learning end goes on hearing strangers; [`from_peer`](Self::from_peer) tells which datagram is whose.
+/// port, so the learning end goes on hearing strangers; [`is_from_peer`](Self::is_from_peer) tells which datagram is whose.
 pub trait Datagram {
     /// Sends one datagram to the peer. `false`: not now (the socket's buffer is full, or no peer is known yet) and the
     /// datagram was not taken. A network that loses datagrams, or a peer that is not there, is no error.
@@ -24,7 +24,7 @@ pub trait Datagram {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
 
     /// Whether the datagram last received came from the peer.
-    fn from_peer(&self) -> bool {
+    fn is_from_peer(&self) -> bool {
         true
     }
 
