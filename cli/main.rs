@@ -1,2 +1,52 @@
-//! The `tickgate` command.
-fn main() {}
+//! The `tickgate` command: one file a subcommand.
+
+use clap::{Parser, Subcommand};
+use std::fmt;
+use std::process::ExitCode;
+
+/// A low-latency order gateway: FIX and native orders in, risk and first-stage match, out to the exchange, every hop
+/// measured.
+#[derive(Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {}
+
+/// Why a command failed, as one line: what, where, what to do next.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    /// A failure in these words.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        Self(message.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    // Exit status 2 for wrong use (clap's own), 1 for failure.
+    let result: Result<(), Failure> = match Cli::parse().command {};
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("tickgate: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
