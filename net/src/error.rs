@@ -47,3 +47,23 @@ impl From<SetupError> for io::Error {
         Self::new(error.kind(), error)
     }
 }
+
+/// What to do about a failed bind.
+pub(crate) fn bind_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "stop the other process that holds it, or configure another port",
+        io::ErrorKind::AddrNotAvailable => "configure an address of this machine (`ip addr` lists them)",
+        io::ErrorKind::PermissionDenied => "configure a port above 1023, or grant CAP_NET_BIND_SERVICE",
+        _ => "check the configured address",
+    }
+}
+
+/// What to do about a socket that could not be made.
+pub(crate) fn socket_advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => "raise the open-file limit (`ulimit -n`)",
+        Some(libc::ENFILE) => "raise fs.file-max",
+        Some(libc::EAFNOSUPPORT) => "use an address family that this kernel has",
+        _ => "check what the kernel log says",
+    }
+}

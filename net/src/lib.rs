@@ -4,10 +4,18 @@
 //! Set-up (binding, connecting, tuning) returns [`SetupError`], which says what failed, where, and what to do about it;
 //! the hot calls (`recv`, `send`) return plain [`std::io::Result`] and treat "nothing now" as a value, not an error.
 
+pub mod cpu;
 pub mod datagram;
 pub mod error;
+pub mod host;
 pub mod link;
+pub mod options;
+pub mod poller;
+pub mod tcp;
+pub mod udp;
 
 pub use datagram::Datagram;
 pub use error::SetupError;
 pub use link::Link;
+pub use options::{Readback, TcpOptions, UdpOptions};
+pub use poller::Poller;

@@ -1,0 +1,192 @@
+//! Facts of this host that decide whether a program can run, and that a recording carries.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// A resource limit of this process. `None` is unlimited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// What holds now.
+    pub soft: Option<u64>,
+    /// How far the process may raise it.
+    pub hard: Option<u64>,
+}
+
+/// Why io_uring cannot be had.
+#[derive(Debug)]
+pub struct IoUringRefused {
+    /// What `io_uring_setup` said.
+    pub source: io::Error,
+    /// kernel.io_uring_disabled: 0 allowed, 1 only to a group, 2 to nobody; `None` when the kernel has no such setting.
+    pub disabled: Option<u8>,
+}
+
+/// Bytes of memory this process may lock (RLIMIT_MEMLOCK).
+#[must_use]
+pub fn memlock() -> Limit {
+    limit(libc::RLIMIT_MEMLOCK)
+}
+
+/// Files this process may have open (RLIMIT_NOFILE).
+#[must_use]
+pub fn open_files() -> Limit {
+    limit(libc::RLIMIT_NOFILE)
+}
+
+/// Release of the running kernel, as `uname -r` has it.
+#[must_use]
+pub fn kernel() -> String {
+    first_line("/proc/sys/kernel/osrelease")
+}
+
+/// Name of this host.
+#[must_use]
+pub fn name() -> String {
+    first_line("/proc/sys/kernel/hostname")
+}
+
+/// Model of the first CPU.
+#[must_use]
+pub fn cpu_model() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| "unknown".into(), |(_, model)| model.trim().into())
+}
+
+/// Whether this process can have an io_uring: makes a small one and closes it.
+///
+/// # Errors
+/// The kernel, its settings or the container refuse; the error says which and what to do.
+pub fn io_uring() -> Result<(), IoUringRefused> {
+    /// `struct io_uring_params` is 120 bytes.
+    const PARAMS_WORDS: usize = 30;
+    let mut params = [0_u32; PARAMS_WORDS];
+    let entries: libc::c_uint = 4;
+    // SAFETY: the kernel reads and writes `params`, which has the size of its struct; all zeros asks for nothing special.
+    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, params.as_mut_ptr()) };
+    match i32::try_from(fd) {
+        Ok(fd) if fd >= 0 => {
+            // SAFETY: the kernel has just given this descriptor and nobody else owns it.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
+            Ok(())
+        }
+        _ => Err(IoUringRefused {
+            source: io::Error::last_os_error(),
+            disabled: first_line("/proc/sys/kernel/io_uring_disabled").parse().ok(),
+        }),
+    }
+}
+
+impl fmt::Display for IoUringRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "io_uring_setup: {}; ", self.source)?;
+        match (self.source.raw_os_error(), self.disabled) {
+            (Some(libc::EPERM), Some(level @ 1..)) => {
+                write!(
+                    f,
+                    "kernel.io_uring_disabled is {level}: run `sysctl kernel.io_uring_disabled=0` as root"
+                )
+            }
+            (Some(libc::EPERM), _) => f.write_str(
+                "a seccomp filter of the container forbids it: allow the io_uring_* system calls in its profile \
+                 (docker: --security-opt seccomp=unconfined)",
+            ),
+            (Some(libc::ENOSYS), _) => f.write_str(
+                "the kernel is built without CONFIG_IO_URING, or a seccomp filter hides it: use another kernel, or \
+                 allow the io_uring_* system calls in the container's profile",
+            ),
+            (Some(libc::ENOMEM), _) => {
+                f.write_str("locked memory is used up: raise `ulimit -l` to 512 KiB or more a shard")
+            }
+            _ => f.write_str("check what the kernel log says"),
+        }
+    }
+}
+
+impl std::error::Error for IoUringRefused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.soft {
+            Some(soft) => write!(f, "{soft}"),
+            None => f.write_str("unlimited"),
+        }
+    }
+}
+
+fn limit(resource: libc::__rlimit_resource_t) -> Limit {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel writes to `limit`, which has its layout. It fails only for a resource that does not exist.
+    unsafe { libc::getrlimit(resource, &raw mut limit) };
+    let finite = |value| (value != libc::RLIM_INFINITY).then_some(value);
+    Limit {
+        soft: finite(limit.rlim_cur),
+        hard: finite(limit.rlim_max),
+    }
+}
+
+/// The first line of a file under /proc, or nothing when there is no such file.
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path)
+        .unwrap_or_default()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_says_what_it_is() {
+        assert!(kernel().starts_with(|first: char| first.is_ascii_digit()));
+        assert!(!cpu_model().is_empty());
+        assert!(open_files().soft.is_none_or(|files| files > 3));
+        assert!(
+            memlock()
+                .soft
+                .is_none_or(|soft| memlock().hard.is_none_or(|hard| soft <= hard))
+        );
+    }
+
+    #[test]
+    fn a_refused_io_uring_says_who_refuses_and_what_to_do() {
+        let text = |errno, disabled| {
+            IoUringRefused {
+                source: io::Error::from_raw_os_error(errno),
+                disabled,
+            }
+            .to_string()
+        };
+        assert!(text(libc::EPERM, Some(2)).contains("sysctl kernel.io_uring_disabled=0"));
+        assert!(text(libc::EPERM, Some(0)).contains("seccomp"));
+        assert!(text(libc::ENOSYS, None).contains("CONFIG_IO_URING"));
+        assert!(text(libc::ENOMEM, None).contains("ulimit -l"));
+    }
+
+    #[test]
+    fn the_probe_leaves_no_descriptor_behind() {
+        let open = || fs::read_dir("/proc/self/fd").unwrap().count();
+        if io_uring().is_ok() {
+            // Tests of other files open sockets meanwhile, but not thousands.
+            let before = open();
+            for _ in 0..200 {
+                io_uring().unwrap();
+            }
+            assert!(open() < before + 100);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Non-blocking UDP: an end with one peer, known or learnt, and an open socket for publishing, requests and multicast.
+
+use crate::datagram::Datagram;
+use crate::error::{SetupError, bind_advice, socket_advice};
+use crate::options::{Readback, UdpOptions};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// An open UDP socket: sends to and receives from anybody.
+#[derive(Debug)]
+pub struct UdpSocket {
+    socket: std::net::UdpSocket,
+    readback: Readback,
+}
+
+/// One end of a UDP conversation; a [`Datagram`].
+#[derive(Debug)]
+pub struct UdpPeer {
+    socket: UdpSocket,
+    peer: Peer,
+}
+
+/// Whom a [`UdpPeer`] talks to.
+#[derive(Debug)]
+enum Peer {
+    /// The kernel's socket is connected: it filters by source and looks the route up once.
+    Connected,
+    /// Learnt from a datagram that the protocol above approved. The kernel's socket stays unconnected, because a peer
+    /// that restarts may come from another port and has to be heard.
+    Learning {
+        peer: Option<SocketAddr>,
+        source: Option<SocketAddr>,
+    },
+}
+
+impl UdpSocket {
+    /// Opens a socket on a local address; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// The address is taken or not of this machine, or no socket can be had.
+    pub fn bind(local: SocketAddr, options: &UdpOptions) -> Result<Self, SetupError> {
+        Self::open(local, false, options)
+    }
+
+    /// Opens a socket that receives a multicast group on the interface with this address. Several processes may do so on
+    /// one port.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), or the group cannot be joined.
+    pub fn bind_multicast(
+        group: Ipv4Addr,
+        port: u16,
+        interface: Ipv4Addr,
+        options: &UdpOptions,
+    ) -> Result<Self, SetupError> {
+        // Bound to the group, not to any address: only the group's datagrams are heard.
+        let socket = Self::open(SocketAddr::from((group, port)), true, options)?;
+        socket.socket.join_multicast_v4(&group, &interface).map_err(|source| {
+            let advice = "configure a group in 224.0.0.0/4 and the address of an interface that has multicast";
+            SetupError::new(format!("joining {group} on {interface}"), source, advice)
+        })?;
+        Ok(socket)
+    }
+
+    fn open(local: SocketAddr, shared: bool, options: &UdpOptions) -> Result<Self, SetupError> {
+        let doing = || format!("binding UDP {local}");
+        let socket = Socket::new(
+            Domain::for_address(local),
+            Type::DGRAM.nonblocking(),
+            Some(Protocol::UDP),
+        )
+        .map_err(|source| SetupError::new(doing(), io::Error::from(source.kind()), socket_advice(&source)))?;
+        let bind = || -> io::Result<()> {
+            if shared {
+                socket.set_reuse_address(true)?;
+            }
+            socket.bind(&local.into())
+        };
+        bind().map_err(|source| {
+            let advice = bind_advice(&source);
+            SetupError::new(doing(), source, advice)
+        })?;
+        let readback = options.apply(socket.as_fd());
+        Ok(Self {
+            socket: socket.into(),
+            readback,
+        })
+    }
+
+    /// Chooses the interface and reach of multicast sends: the interface's address, the hops (1 stays on the local
+    /// network), and whether sockets of this machine hear them too.
+    ///
+    /// # Errors
+    /// No interface has the address.
+    pub fn send_multicast_on(&self, interface: Ipv4Addr, hops: u32, local_too: bool) -> Result<(), SetupError> {
+        let socket = socket2::SockRef::from(&self.socket);
+        socket
+            .set_multicast_if_v4(&interface)
+            .and_then(|()| socket.set_multicast_ttl_v4(hops))
+            .and_then(|()| socket.set_multicast_loop_v4(local_too))
+            .map_err(|source| {
+                let advice = "configure the address of an interface of this machine (`ip addr` lists them)";
+                SetupError::new(format!("sending multicast on {interface}"), source, advice)
+            })
+    }
+
+    /// Sends one datagram. `false`: the socket's buffer is full and it was not taken. A peer that is not there, or a
+    /// network that is down, loses the datagram as any network may.
+    ///
+    /// # Errors
+    /// The socket itself is unusable, or the datagram is longer than UDP allows.
+    pub fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<bool> {
+        sent(self.socket.send_to(datagram, to))
+    }
+
+    /// Receives one datagram: its length and source, or `None` when there is none now. What does not fit is cut off.
+    ///
+    /// # Errors
+    /// The socket itself is unusable.
+    pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        received(self.socket.recv_from(buffer))
+    }
+
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// What the kernel gave for each option.
+    #[must_use]
+    pub fn readback(&self) -> &Readback {
+        &self.readback
+    }
+}
+
+impl UdpPeer {
+    /// An end with a known peer, from a given local address (`None`: any) so that the peer or a filter can know it.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::bind`], or there is no route to the peer.
+    pub fn connect(peer: SocketAddr, local: Option<SocketAddr>, options: &UdpOptions) -> Result<Self, SetupError> {
+        let any = match peer.ip() {
+            IpAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
+            IpAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
+        };
+        let socket = UdpSocket::bind(local.unwrap_or(any), options)?;
+        socket.socket.connect(peer).map_err(|source| {
+            let advice = "check the configured address and the routes (`ip route get`)";
+            SetupError::new(format!("connecting UDP to {peer}"), source, advice)
+        })?;
+        Ok(Self {
+            socket,
+            peer: Peer::Connected,
+        })
+    }
+
+    /// An end that waits on a local address and learns its peer (see [`Datagram::accept_peer`]).
+    ///
+    /// # Errors
+    /// As [`UdpSocket::bind`].
+    pub fn learn(local: SocketAddr, options: &UdpOptions) -> Result<Self, SetupError> {
+        let socket = UdpSocket::bind(local, options)?;
+        Ok(Self {
+            socket,
+            peer: Peer::Learning {
+                peer: None,
+                source: None,
+            },
+        })
+    }
+
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// What the kernel gave for each option.
+    #[must_use]
+    pub fn readback(&self) -> &Readback {
+        self.socket.readback()
+    }
+}
+
+impl Datagram for UdpPeer {
+    fn send(&mut self, datagram: &[u8]) -> io::Result<bool> {
+        match self.peer {
+            Peer::Connected => sent(self.socket.socket.send(datagram)),
+            Peer::Learning { peer: Some(peer), .. } => self.socket.send_to(datagram, peer),
+            Peer::Learning { peer: None, .. } => Ok(false),
+        }
+    }
+
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match &mut self.peer {
+            Peer::Connected => received(self.socket.socket.recv(buffer)),
+            Peer::Learning { source, .. } => {
+                let Some((length, from)) = self.socket.recv_from(buffer)? else {
+                    return Ok(None);
+                };
+                *source = Some(from);
+                Ok(Some(length))
+            }
+        }
+    }
+
+    fn is_from_peer(&self) -> bool {
+        match self.peer {
+            Peer::Connected => true,
+            Peer::Learning { peer, source } => peer.is_some() && peer == source,
+        }
+    }
+
+    fn accept_peer(&mut self) {
+        if let Peer::Learning { peer, source } = &mut self.peer {
+            *peer = *source;
+        }
+    }
+}
+
+impl AsFd for UdpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsFd for UdpPeer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Sorts the outcomes of a send: taken (or lost on the way), not taken, unusable.
+fn sent(result: io::Result<usize>) -> io::Result<bool> {
+    match result {
+        Ok(_) => Ok(true),
+        Err(error) if is_loss(&error) => Ok(true),
+        Err(error) if is_not_now(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sorts the outcomes of a receive: something, nothing, unusable.
+fn received<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_loss(&error) || is_not_now(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What ICMP said about an earlier datagram, or a network that is down now: to a datagram protocol a loss.
+fn is_loss(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN | libc::EHOSTDOWN)
+    )
+}
+
+fn is_not_now(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn localhost() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 0))
+    }
+
+    /// Receives without a clock: loopback delivers in the sender's system call.
+    fn recv<D: Datagram>(end: &mut D) -> Option<Vec<u8>> {
+        let mut buffer = [0; 64];
+        end.recv(&mut buffer).unwrap().map(|length| buffer[..length].to_vec())
+    }
+
+    fn pair() -> (UdpPeer, UdpPeer) {
+        let learner = UdpPeer::learn(localhost(), &UdpOptions::default()).unwrap();
+        let knower = UdpPeer::connect(learner.local_addr().unwrap(), None, &UdpOptions::default()).unwrap();
+        (knower, learner)
+    }
+
+    #[test]
+    fn nothing_to_receive_is_no_error() {
+        let (mut knower, mut learner) = pair();
+        assert_eq!((recv(&mut knower), recv(&mut learner)), (None, None));
+    }
+
+    #[test]
+    fn a_learning_end_sends_only_once_the_peer_is_accepted() {
+        let (mut knower, mut learner) = pair();
+        assert!(!learner.send(b"early").unwrap());
+        assert!(knower.send(b"hello").unwrap());
+        assert_eq!(recv(&mut learner).unwrap(), b"hello");
+        assert!(!learner.is_from_peer());
+        learner.accept_peer();
+        assert!(learner.is_from_peer());
+        assert!(learner.send(b"welcome").unwrap());
+        assert_eq!(recv(&mut knower).unwrap(), b"welcome");
+    }
+
+    #[test]
+    fn a_stranger_is_told_from_the_peer_and_can_take_its_place() {
+        let (mut first, mut learner) = pair();
+        first.send(b"1").unwrap();
+        recv(&mut learner).unwrap();
+        learner.accept_peer();
+
+        let local = learner.local_addr().unwrap();
+        let mut second = UdpPeer::connect(local, None, &UdpOptions::default()).unwrap();
+        second.send(b"2").unwrap();
+        assert_eq!(recv(&mut learner).unwrap(), b"2");
+        assert!(!learner.is_from_peer());
+        learner.send(b"to the first").unwrap();
+        assert_eq!(recv(&mut first).unwrap(), b"to the first");
+
+        second.send(b"3").unwrap();
+        recv(&mut learner).unwrap();
+        learner.accept_peer();
+        learner.send(b"to the second").unwrap();
+        assert_eq!(recv(&mut second).unwrap(), b"to the second");
+        assert_eq!(recv(&mut first), None);
+    }
+
+    #[test]
+    fn a_connected_end_does_not_hear_strangers() {
+        let (mut knower, _learner) = pair();
+        let stranger = UdpSocket::bind(localhost(), &UdpOptions::default()).unwrap();
+        let port = knower.local_addr().unwrap().port();
+        stranger
+            .send_to(b"spoof", SocketAddr::from(([127, 0, 0, 1], port)))
+            .unwrap();
+        assert_eq!(recv(&mut knower), None);
+    }
+
+    #[test]
+    fn a_peer_that_is_not_there_is_a_loss_and_no_error() {
+        let (mut knower, learner) = pair();
+        drop(learner);
+        for _ in 0..3 {
+            assert!(knower.send(b"anybody").unwrap());
+            assert_eq!(recv(&mut knower), None);
+        }
+    }
+
+    #[test]
+    fn an_open_socket_answers_whoever_asks() {
+        let publisher = UdpSocket::bind(localhost(), &UdpOptions::default()).unwrap();
+        let address = publisher.local_addr().unwrap();
+        let mut asker = UdpPeer::connect(address, None, &UdpOptions::default()).unwrap();
+        asker.send(b"request").unwrap();
+        let mut buffer = [0; 64];
+        let (length, from) = publisher.recv_from(&mut buffer).unwrap().unwrap();
+        assert!(publisher.send_to(&buffer[..length], from).unwrap());
+        assert_eq!(recv(&mut asker).unwrap(), b"request");
+    }
+
+    #[test]
+    fn a_multicast_group_on_loopback_reaches_two_receivers() {
+        let group = Ipv4Addr::new(239, 255, 71, 1);
+        let options = UdpOptions::default();
+        let first = UdpSocket::bind_multicast(group, 0, Ipv4Addr::LOCALHOST, &options).unwrap();
+        let port = first.local_addr().unwrap().port();
+        let second = UdpSocket::bind_multicast(group, port, Ipv4Addr::LOCALHOST, &options).unwrap();
+        let sender = UdpSocket::bind(localhost(), &options).unwrap();
+        sender.send_multicast_on(Ipv4Addr::LOCALHOST, 0, true).unwrap();
+        sender.send_to(b"tick", SocketAddr::from((group, port))).unwrap();
+        let mut buffer = [0; 64];
+        for receiver in [first, second] {
+            let (length, _) = receiver.recv_from(&mut buffer).unwrap().unwrap();
+            assert_eq!(&buffer[..length], b"tick");
+        }
+    }
+
+    #[test]
+    fn a_taken_address_is_an_error_that_says_what_to_do() {
+        let first = UdpSocket::bind(localhost(), &UdpOptions::default()).unwrap();
+        let address = first.local_addr().unwrap();
+        let error = UdpSocket::bind(address, &UdpOptions::default()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let text = error.to_string();
+        assert!(
+            text.contains(&address.to_string()) && text.contains("stop the other process"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_buffer_size_is_read_back() {
+        let options = UdpOptions {
+            receive_buffer: Some(8192),
+            ..UdpOptions::default()
+        };
+        let socket = UdpSocket::bind(localhost(), &options).unwrap();
+        let row = socket.readback().row("receive_buffer").unwrap();
+        assert_eq!(row.wanted, Some(8192));
+        assert!(row.got.unwrap() >= 8192);
+    }
+}
