@@ -1,1 +1,16 @@
-//! To be written.
+//! The clock, the stamps at the taps, recordings of them, histograms, and reports: everything that measures.
+#![deny(unsafe_code)]
+
+pub mod clock;
+mod record;
+mod recorder;
+mod tap;
+
+pub use clock::{Clock, ClockFacts};
+pub use record::{
+    ClientOrder, ClientReport, ClientRequest, Counter, End, ExchangeOpen, ExchangeOrder, ExchangeReport, FieldLayout,
+    Floor, FloorLeg, GatewayOrder, GatewayReport, Name, Phase, Protocol, RECORD_LENGTH, Record, RecordError,
+    RequestKind, TickSent,
+};
+pub use recorder::{DRAIN_INTERVAL, Header, Host, Placement, Recorder, Recording, RecordingSummary, RecordingThread};
+pub use tap::{Stamps, Tap};
