@@ -7,6 +7,7 @@
 pub mod cpu;
 pub mod datagram;
 pub mod error;
+pub mod floor;
 pub mod host;
 pub mod link;
 pub mod options;
