@@ -1,1 +1,7 @@
-//! To be written.
+//! Bytes on a wire or in a journal, and the state machines that make sense of them.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod soup;
