@@ -4,4 +4,6 @@
 
 extern crate alloc;
 
+pub mod itch;
+pub mod mold;
 pub mod soup;
