@@ -9,8 +9,8 @@ mod tap;
 pub use clock::{Clock, ClockFacts};
 pub use record::{
     ClientOrder, ClientReport, ClientRequest, Counter, End, ExchangeOpen, ExchangeOrder, ExchangeReport, FieldLayout,
-    Floor, FloorLeg, GatewayOrder, GatewayReport, Name, Phase, Protocol, RECORD_LENGTH, Record, RecordError,
-    RequestKind, TickSent,
+    Floor, FloorLeg, GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Protocol, RECORD_LENGTH, Record,
+    RecordError, RequestKind, TickSent,
 };
 pub use recorder::{DRAIN_INTERVAL, Header, Host, Placement, Recorder, Recording, RecordingSummary, RecordingThread};
 pub use tap::{Stamps, Tap};

@@ -35,6 +35,9 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
+/// The counter by which the exchange says how many orders are still in its book, and that it listed them all.
+pub const OPEN_ORDERS: &str = "exchange.open_orders";
+
 /// A name in a record: at most [`Name::MAX_LENGTH`] bytes of ASCII. What is longer is cut, what is not ASCII becomes `?`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Name {
@@ -471,6 +474,8 @@ records! {
         reason: Reason,
         /// The client's session.
         session: SessionId,
+        /// What it trades; 0 when the master does not have it.
+        instrument: InstrumentId,
         /// The client's number for the order.
         client_order_id: ClientOrderId,
         /// The gateway's number for it.
@@ -486,7 +491,9 @@ records! {
     GatewayReport = 31 {
         /// What it tells.
         exec_type: ExecType,
-        /// The gateway's number for the order.
+        /// Why, for refusals and cancels.
+        reason: Reason,
+        /// The gateway's number for the order; 0 when there is none.
         order_id: OrderId,
         /// Tap `venue_received`; [`Timestamp::NONE`] when the gateway refused by itself.
         venue_received: Timestamp,
@@ -494,6 +501,12 @@ records! {
         report_encoded: Timestamp,
         /// Tap `report_sent`.
         report_sent: Timestamp,
+        /// Fill: lots traded.
+        last_quantity: Quantity,
+        /// Fill: the trade's price, 1e-9.
+        last_price: Price,
+        /// Lots still open.
+        leaves: Quantity,
     }
     /// The exchange received a new order.
     ExchangeOrder = 40 {
@@ -512,7 +525,7 @@ records! {
         time: Timestamp,
     }
     /// The order was still in the exchange's book when the recording ended. The accounting holds the clients' open orders
-    /// against these.
+    /// against these, provided that the exchange also wrote the counter [`OPEN_ORDERS`].
     ExchangeOpen = 42 {
         /// The gateway's number for the order.
         order_id: OrderId,
