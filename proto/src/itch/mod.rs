@@ -5,8 +5,12 @@
 //! The messages that build a book are typed views over the bytes, checked once in [`parse`]; the others pass as
 //! [`Message::Other`]. The same structs write the messages: fill one with its `new` and send its `as_bytes()`.
 
+mod book;
+mod levels;
 mod messages;
+mod order_table;
 
+pub use book::{BookCounters, BookLimits, Books, Change};
 pub use messages::{
     AddOrder, AddOrderAttributed, BrokenTrade, BuySell, CrossTrade, Header, OrderCancel, OrderDelete, OrderExecuted,
     OrderExecutedWithPrice, OrderReplace, Stamp, Stock, StockDirectory, SystemEvent, Trade, TradingAction,
