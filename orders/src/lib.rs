@@ -1,1 +1,48 @@
-//! To be written.
+//! What happens to an order: risk, first-stage screen, routing, state.
+//!
+//! [`Orders`] holds the orders of one shard. A new order passes four steps that the shard calls one after the other, so
+//! that they can be seen and timed: [`check_risk`](Orders::check_risk), [`screen`](Orders::screen),
+//! [`route`](Orders::route), [`accept`](Orders::accept). Each step wants what the step before gave, and only the last one
+//! changes anything. Cancels and replaces have the same form. What the venue answers goes to
+//! [`on_venue_report`](Orders::on_venue_report) and comes out of a [`Sink`] in the client's terms.
+//!
+//! The crate knows no clock, no socket and no wire. Time is an argument, everything is allocated in [`Orders::new`], and
+//! the same calls give the same results in every run: nothing iterates over a hash table.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod audit;
+mod change;
+mod config;
+mod control;
+mod counters;
+mod entry;
+mod exposure;
+mod limits;
+mod list;
+mod map;
+mod number;
+mod order;
+mod own;
+mod report;
+mod risk;
+mod state;
+mod venue;
+
+pub use audit::AuditError;
+pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
+pub use config::{
+    AccountConfig, AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, MissingReference, OrdersConfig,
+    Route, RouteKey, SessionConfig, VenueConfig,
+};
+pub use control::KillScope;
+pub use counters::{Anomaly, Counters};
+pub use entry::{RiskChecked, Routed, Screened};
+pub use exposure::{AccountExposure, Exposure};
+pub use limits::{BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX};
+pub use order::{OrderState, OrderView};
+pub use report::{ForVenue, Report, Sink};
+pub use risk::Reference;
+pub use state::Orders;

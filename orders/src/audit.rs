@@ -1,0 +1,108 @@
+//! A recount of everything that is kept incrementally, from the open orders alone.
+
+use crate::exposure::{AccountExposure, Exposure, shared_units};
+use crate::map::NIL;
+use crate::order::Order;
+use crate::state::Orders;
+use alloc::vec;
+use types::{AccountId, OrderId, VenueId};
+
+/// What a recount found to differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AuditError {
+    /// The order's claim on exposure is not what its state says.
+    Claim(OrderId),
+    /// The order holds less of its account's shared limit than it needs.
+    Held(OrderId),
+    /// The order is not found by its client's number, or its pending replace is not.
+    ClientId(OrderId),
+    /// An account's exposure in an instrument is not the sum of its orders there.
+    Position(Exposure),
+    /// An account's exposure is not the sum of its orders.
+    Account(AccountId),
+    /// A session has another number of orders than its list.
+    SessionOrders(u32),
+    /// A venue has another number of waiting cancels than its queue.
+    WaitingCancels(VenueId),
+    /// More client numbers are known than orders and replaces have.
+    ClientIds,
+}
+
+impl Orders {
+    /// Counts again what the tables keep: exposure by account and instrument, open orders, held limits, lists and indexes.
+    /// Allocates, and takes time in proportion to the tables: for tests and for an operator who asks.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        let mut positions = vec![Exposure::default(); self.positions.entries().len()];
+        let mut accounts = vec![AccountExposure::default(); self.accounts.len()];
+        let mut sessions = vec![0; self.sessions.len()];
+        let mut waiting = vec![0; self.venues.len()];
+        let mut client_ids = 0;
+        for (slot, order) in self.table.open() {
+            self.audit_order(slot, order)?;
+            let position = &mut positions[order.position as usize];
+            position.open_orders += 1;
+            position.change(order.side, Default::default(), order.claim());
+            let account = &mut accounts[order.account as usize];
+            account.open_orders += 1;
+            account.held += order.held;
+            account.change(order.side, Default::default(), order.claim());
+            sessions[order.session as usize] += 1;
+            waiting[usize::from(order.venue.0)] += u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
+            client_ids += 1 + usize::from(order.replace.is_some());
+        }
+        for (kept, mut counted) in self.positions.entries().iter().zip(positions) {
+            (counted.bought, counted.sold) = (kept.bought, kept.sold);
+            if *kept != counted {
+                return Err(AuditError::Position(*kept));
+            }
+        }
+        for (account, mut counted) in self.accounts.iter().zip(accounts) {
+            counted.used = account.exposure.used;
+            if account.exposure != counted {
+                return Err(AuditError::Account(account.id));
+            }
+        }
+        for ((index, session), counted) in (0..).zip(&self.sessions).zip(sessions) {
+            let listed = core::iter::successors(session.orders.first(), |&slot| self.session_links.after(slot));
+            if session.orders.length() != counted || listed.count() != counted as usize {
+                return Err(AuditError::SessionOrders(index));
+            }
+        }
+        for ((index, venue), counted) in (0..).zip(&self.venues).zip(waiting) {
+            if venue.cancels.length() != counted {
+                return Err(AuditError::WaitingCancels(VenueId(index)));
+            }
+        }
+        if self.by_client_id.length() == client_ids {
+            Ok(())
+        } else {
+            Err(AuditError::ClientIds)
+        }
+    }
+
+    fn audit_order(&self, slot: u32, order: &Order) -> Result<(), AuditError> {
+        let order_id = OrderId(order.number);
+        if order.claim != order.claim() {
+            return Err(AuditError::Claim(order_id));
+        }
+        let account = &self.accounts[order.account as usize];
+        let need = if account.shared_limit {
+            shared_units(order.used + order.claim.notional)
+        } else {
+            0
+        };
+        if order.held < need {
+            return Err(AuditError::Held(order_id));
+        }
+        let is_known = |id: types::ClientOrderId| self.by_client_id.find(id.0, order.session) == slot;
+        let replace_is_known = order.replace.is_none_or(|replace| is_known(replace.client_order_id));
+        if is_known(order.client_order_id) && replace_is_known && slot != NIL {
+            Ok(())
+        } else {
+            Err(AuditError::ClientId(order_id))
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Cancels and replaces of clients. An order has at most one of each on its way: a cancel may follow a replace, and is
+//! never held back by one; nothing follows a cancel.
+
+use crate::exposure::shared_units;
+use crate::map::NIL;
+use crate::order::{Order, PendingCancel, PendingReplace};
+use crate::report::{ForVenue, Report};
+use crate::risk::{Reference, Terms};
+use crate::state::Orders;
+use types::{
+    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, OrderId, OrderType, Price, Quantity,
+    Reason, ReplaceOrder, SessionId, Side, TimeInForce, Timestamp,
+};
+
+/// A cancel that can be sent.
+#[derive(Debug)]
+pub struct CancelChecked {
+    cancel: CancelOrder,
+    version: u64,
+    slot: u32,
+}
+
+/// A replace that passed the risk checks.
+#[derive(Debug)]
+pub struct ReplaceChecked(Replacement);
+
+/// A replace that passed the risk checks and the first-stage screen.
+#[derive(Debug)]
+pub struct ReplaceScreened(Replacement);
+
+#[derive(Debug)]
+struct Replacement {
+    replace: ReplaceOrder,
+    version: u64,
+    slot: u32,
+    /// What it takes of its account's shared limit, 1e-4.
+    need: i64,
+}
+
+/// What cancel and replace have in common.
+struct Change {
+    client_order_id: ClientOrderId,
+    orig_client_order_id: ClientOrderId,
+    instrument: InstrumentId,
+    session: SessionId,
+    side: Side,
+}
+
+impl Orders {
+    /// Whether a cancel can be sent. Neither a kill switch nor a venue that is down stands in its way.
+    ///
+    /// # Errors
+    /// Why it must be refused.
+    pub fn check_cancel(&self, cancel: &CancelOrder) -> Result<CancelChecked, Reason> {
+        let slot = self.find_open(&Change::from(cancel))?;
+        // One of the gateway's own that waits to be sent is not in the way: the client's goes in its place.
+        let is_pending = |pending: PendingCancel| pending.number != 0 || pending.client_order_id.0 != 0;
+        if self.table.order(slot).cancel.is_some_and(is_pending) {
+            return Err(Reason::RequestPending);
+        }
+        Ok(CancelChecked {
+            cancel: *cancel,
+            version: self.version,
+            slot,
+        })
+    }
+
+    /// Marks the order as being cancelled and gives the request for its venue.
+    ///
+    /// # Panics
+    /// When anything changed since [`check_cancel`](Self::check_cancel).
+    pub fn accept_cancel(&mut self, now: Timestamp, cancel: CancelChecked) -> ForVenue<CancelOrder> {
+        let CancelChecked { cancel, version, slot } = cancel;
+        self.begin_change(version, cancel.session, cancel.client_order_id);
+        self.counters.cancels += 1;
+        self.unqueue_cancel(slot);
+        self.send_cancel(now, slot, cancel.client_order_id, Reason::Requested)
+    }
+
+    /// Refuses a cancel; the order stays as it is.
+    pub fn refuse_cancel(&mut self, cancel: &CancelOrder, reason: Reason) -> Report {
+        self.refuse_change(&Change::from(cancel), reason)
+    }
+
+    /// Form and pre-trade risk of a replace. One that only takes lots off the order passes every limit.
+    ///
+    /// # Errors
+    /// Why it must be refused.
+    pub fn check_replace(
+        &self,
+        now: Timestamp,
+        replace: &ReplaceOrder,
+        reference: &Reference,
+    ) -> Result<ReplaceChecked, Reason> {
+        let slot = self.find_open(&Change::from(replace))?;
+        let order = self.table.order(slot);
+        if order.cancel.is_some() || order.replace.is_some() {
+            return Err(Reason::RequestPending);
+        }
+        if order.order_type != OrderType::Limit || order.time_in_force != TimeInForce::Day {
+            return Err(Reason::UnsupportedOrder);
+        }
+        let terms = Terms {
+            order_type: order.order_type,
+            price: replace.price,
+            quantity: replace.quantity,
+        };
+        let instrument = &self.instruments[order.instrument as usize];
+        terms.check_form(instrument)?;
+        if replace.quantity <= order.cumulative {
+            return Err(Reason::TooLate);
+        }
+        if !self.venues[usize::from(order.venue.0)].is_up {
+            return Err(Reason::VenueDown);
+        }
+        if replace.price != order.price || replace.quantity > order.quantity {
+            let account = &self.accounts[order.account as usize];
+            if self.firm_killed || account.killed || self.sessions[order.session as usize].killed {
+                return Err(Reason::Killed);
+            }
+            terms.check_limits(now, instrument, &account.limits, reference)?;
+        }
+        Ok(ReplaceChecked(Replacement {
+            replace: *replace,
+            version: self.version,
+            slot,
+            need: self.need_beyond_held(order, replace),
+        }))
+    }
+
+    /// First stage for a replace, as [`screen`](Self::screen).
+    ///
+    /// # Errors
+    /// [`Reason::SelfMatch`].
+    pub fn screen_replace(&self, replace: ReplaceChecked) -> Result<ReplaceScreened, Reason> {
+        let ReplaceChecked(replacement) = replace;
+        let order = self.table.order(replacement.slot);
+        let price = replacement.replace.price;
+        if self.own.would_trade(order.book, order.side, order.order_type, price) {
+            return Err(Reason::SelfMatch);
+        }
+        Ok(ReplaceScreened(replacement))
+    }
+
+    /// Marks the order as being replaced and gives the request for its venue. Until the venue answers, exposure covers
+    /// the order as it was and as it would be.
+    ///
+    /// # Panics
+    /// When anything changed since [`check_replace`](Self::check_replace).
+    pub fn accept_replace(&mut self, now: Timestamp, replace: ReplaceScreened) -> ForVenue<ReplaceOrder> {
+        let ReplaceScreened(Replacement {
+            replace,
+            version,
+            slot,
+            need,
+        }) = replace;
+        self.begin_change(version, replace.session, replace.client_order_id);
+        self.counters.replaces += 1;
+        let number = self.numbers.next(slot);
+        let order = self.table.order_mut(slot);
+        order.last_number = number;
+        order.updated = now;
+        order.held += need;
+        order.replace = Some(PendingReplace {
+            number,
+            client_order_id: replace.client_order_id,
+            price: replace.price,
+            quantity: replace.quantity,
+        });
+        let (account, session, venue) = (order.account, order.session, order.venue);
+        let (order_id, venue_number) = (OrderId(order.number), order.venue_number);
+        self.accounts[account as usize].exposure.held += need;
+        self.by_client_id.insert(replace.client_order_id.0, session, slot);
+        self.follow_terms(slot);
+        ForVenue {
+            venue,
+            order_id,
+            request: ReplaceOrder {
+                client_order_id: ClientOrderId(number),
+                orig_client_order_id: ClientOrderId(venue_number),
+                session: self.venues[usize::from(venue.0)].session,
+                ..replace
+            },
+        }
+    }
+
+    /// Refuses a replace; the order stays as it is.
+    pub fn refuse_replace(&mut self, replace: &ReplaceOrder, reason: Reason) -> Report {
+        self.refuse_change(&Change::from(replace), reason)
+    }
+
+    /// Gives a cancel of the order in `slot` its number and makes the request.
+    pub(crate) fn send_cancel(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        client_order_id: ClientOrderId,
+        cause: Reason,
+    ) -> ForVenue<CancelOrder> {
+        let number = self.numbers.next(slot);
+        let order = self.table.order_mut(slot);
+        // A replace on its way will have been answered before the cancel gets there: most likely it was accepted. If not,
+        // the cancel misses and is sent again, see `venue.rs`.
+        let aimed_at = order.replace.map_or(order.venue_number, |replace| replace.number);
+        order.last_number = number;
+        order.updated = now;
+        order.cancel = Some(PendingCancel {
+            number,
+            aimed_at,
+            client_order_id,
+            cause,
+        });
+        ForVenue {
+            venue: order.venue,
+            order_id: OrderId(order.number),
+            request: CancelOrder {
+                client_order_id: ClientOrderId(number),
+                orig_client_order_id: ClientOrderId(aimed_at),
+                instrument: order.instrument_id,
+                session: self.venues[usize::from(order.venue.0)].session,
+                side: order.side,
+            },
+        }
+    }
+
+    /// A report that refuses a cancel or replace of an order.
+    pub(crate) fn rejection(&mut self, order: &Order, request: ClientOrderId, reason: Reason) -> Report {
+        let exec = ExecReport {
+            client_order_id: request,
+            orig_client_order_id: order.client_order_id,
+            ..order.report(ExecType::RequestRejected, self.next_exec_id(), reason)
+        };
+        self.sent(exec, order.traded)
+    }
+
+    /// The open order that a cancel or replace names.
+    fn find_open(&self, change: &Change) -> Result<u32, Reason> {
+        let session_index = self.session(change.session).ok_or(Reason::WrongSession)?;
+        let last = self.sessions[session_index as usize].last_client_order_id;
+        if change.client_order_id <= last {
+            return Err(Reason::DuplicateClientOrderId);
+        }
+        let orig = change.orig_client_order_id;
+        let slot = self.by_client_id.find(orig.0, session_index);
+        if slot == NIL {
+            // Numbers rise, so one that is not above the last was used, and what used it is over.
+            let was_used = ClientOrderId(0) < orig && orig <= last;
+            return Err(if was_used {
+                Reason::TooLate
+            } else {
+                Reason::UnknownOrder
+            });
+        }
+        let order = self.table.order(slot);
+        if order.instrument_id != change.instrument || order.side != change.side {
+            return Err(Reason::MalformedMessage);
+        }
+        Ok(slot)
+    }
+
+    fn begin_change(&mut self, version: u64, session: SessionId, client_order_id: ClientOrderId) {
+        assert!(
+            version == self.version,
+            "a request is accepted before anything else changes"
+        );
+        self.version += 1;
+        self.use_client_order_id(session, client_order_id);
+    }
+
+    fn refuse_change(&mut self, change: &Change, reason: Reason) -> Report {
+        self.version += 1;
+        self.use_client_order_id(change.session, change.client_order_id);
+        self.counters.count_refusal(reason);
+        let slot = match self.session(change.session) {
+            Some(session) => self.by_client_id.find(change.orig_client_order_id.0, session),
+            None => NIL,
+        };
+        if slot != NIL {
+            let order = *self.table.order(slot);
+            return self.rejection(&order, change.client_order_id, reason);
+        }
+        let exec = ExecReport {
+            exec_type: ExecType::RequestRejected,
+            order_id: OrderId(0),
+            client_order_id: change.client_order_id,
+            orig_client_order_id: change.orig_client_order_id,
+            exec_id: self.next_exec_id(),
+            instrument: change.instrument,
+            account: AccountId(0),
+            session: change.session,
+            side: change.side,
+            price: Price::NULL,
+            quantity: Quantity::ZERO,
+            last_price: Price::NULL,
+            last_quantity: Quantity::ZERO,
+            leaves: Quantity::ZERO,
+            cumulative: Quantity::ZERO,
+            reason,
+        };
+        self.sent(exec, 0)
+    }
+
+    /// What an order with this replace pending needs beyond what it holds of its account's shared limit.
+    fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder) -> i64 {
+        if !self.accounts[order.account as usize].shared_limit {
+            return 0;
+        }
+        let changed = Order {
+            replace: Some(PendingReplace {
+                number: 0,
+                client_order_id: replace.client_order_id,
+                price: replace.price,
+                quantity: replace.quantity,
+            }),
+            ..*order
+        };
+        (shared_units(order.used + changed.claim().notional) - order.held).max(0)
+    }
+}
+
+impl ReplaceScreened {
+    /// What the replace takes of its account's limit that spans shards beyond what its order holds already, 1e-4, rounded
+    /// against the client; see [`Routed::shared_need`](crate::Routed::shared_need).
+    #[must_use]
+    pub const fn shared_need(&self) -> i64 {
+        self.0.need
+    }
+}
+
+impl From<&CancelOrder> for Change {
+    fn from(cancel: &CancelOrder) -> Self {
+        Self {
+            client_order_id: cancel.client_order_id,
+            orig_client_order_id: cancel.orig_client_order_id,
+            instrument: cancel.instrument,
+            session: cancel.session,
+            side: cancel.side,
+        }
+    }
+}
+
+impl From<&ReplaceOrder> for Change {
+    fn from(replace: &ReplaceOrder) -> Self {
+        Self {
+            client_order_id: replace.client_order_id,
+            orig_client_order_id: replace.orig_client_order_id,
+            instrument: replace.instrument,
+            session: replace.session,
+            side: replace.side,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What the order logic is told at start: instruments, sessions, accounts, venues, routes, limits, capacities.
+//!
+//! Every limit is stated; there is no `Default` here on purpose. Whoever reads a config file gives each value or refuses
+//! to start.
+
+use crate::limits::{BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX};
+use alloc::vec::Vec;
+use core::fmt;
+use types::{
+    AccountId, Duration, Instrument, InstrumentId, LimitClass, Notional, Price, Quantity, SessionId, ShardId, VenueId,
+};
+
+/// Everything that [`Orders::new`](crate::Orders::new) is told.
+#[derive(Clone, Debug)]
+pub struct OrdersConfig {
+    /// The shard whose orders these are; the top byte of every order number.
+    pub shard: ShardId,
+    /// The instruments of this shard.
+    pub instruments: Vec<Instrument>,
+    /// The limits of each class, by the index in [`LimitClass`].
+    pub classes: Vec<InstrumentLimits>,
+    /// Instruments with limits of their own in place of their class's.
+    pub overrides: Vec<(InstrumentId, InstrumentLimits)>,
+    /// The accounts of all sessions.
+    pub accounts: Vec<AccountConfig>,
+    /// All client sessions that may trade these instruments, those of other shards included.
+    pub sessions: Vec<SessionConfig>,
+    /// The venues, by the index in [`VenueId`].
+    pub venues: Vec<VenueConfig>,
+    /// Where orders go that do not go to their instrument's venue.
+    pub routes: Vec<Route>,
+    /// How much is allocated.
+    pub capacity: Capacity,
+}
+
+/// Limits for the orders in an instrument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InstrumentLimits {
+    /// Most lots in one order.
+    pub max_quantity: Quantity,
+    /// Most notional in one order, 1e-9.
+    pub max_notional: Notional,
+    /// How far a limit may be from the reference price, either way; `None` lets every price pass.
+    pub collar: Option<Collar>,
+    /// A reference price older than this is stale.
+    pub stale_after: Duration,
+    /// What holds when the reference price is missing or stale.
+    pub missing_reference: MissingReference,
+    /// Whether market orders are allowed.
+    pub market_orders: bool,
+}
+
+/// The greatest distance of a limit from the reference price. When both are given, both hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Collar {
+    /// In hundredths of a percent of the reference price.
+    pub basis_points: Option<u32>,
+    /// In ticks of the instrument.
+    pub ticks: Option<u32>,
+}
+
+/// What holds when no fresh reference price is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MissingReference {
+    /// The order is refused.
+    Refuse,
+    /// The reference price of the instrument master stands in.
+    UseMaster,
+}
+
+/// A trading account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccountConfig {
+    /// Its number.
+    pub id: AccountId,
+    /// Its limits on this shard.
+    pub limits: AccountLimits,
+    /// Whether the account has a limit that spans shards, so that every order needs a reservation, see
+    /// [`Routed::shared_need`](crate::Routed::shared_need).
+    pub shared_limit: bool,
+}
+
+/// Limits for the orders of an account. Those of the instrument hold as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccountLimits {
+    /// Most lots in one order.
+    pub max_quantity: Quantity,
+    /// Most notional in one order, 1e-9.
+    pub max_notional: Notional,
+    /// Most orders open at a time.
+    pub max_open_orders: u32,
+}
+
+/// A client session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionConfig {
+    /// Its number.
+    pub id: SessionId,
+    /// The accounts it may use.
+    pub accounts: Vec<AccountId>,
+    /// Orders of sessions with the same owner never trade with each other.
+    pub owner: u32,
+    /// Whether its orders are cancelled when it is lost.
+    pub cancel_on_disconnect: bool,
+    /// Most orders open at a time.
+    pub max_open_orders: u32,
+}
+
+/// A venue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VenueConfig {
+    /// The session that this shard's link has at the venue.
+    pub session: SessionId,
+}
+
+/// Sends some orders to another venue than their instrument's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// Which orders.
+    pub key: RouteKey,
+    /// Where they go.
+    pub venue: VenueId,
+}
+
+/// Which orders a route is for. Where several match an order, the session's is taken before the account's, and that before
+/// the instrument's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RouteKey {
+    /// All in this instrument.
+    Instrument(InstrumentId),
+    /// All of this account.
+    Account(AccountId),
+    /// All of this session.
+    Session(SessionId),
+}
+
+/// How much is allocated at start. What does not fit is refused with [`OrderTableFull`](types::Reason::OrderTableFull).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Orders open at a time.
+    pub open_orders: u32,
+    /// Different (account, instrument) pairs in a day.
+    pub positions: u32,
+    /// Different (owner, instrument) pairs with resting orders in a day.
+    pub books: u32,
+}
+
+/// Why a config is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigError {
+    /// A capacity is zero or above its limit.
+    Capacity,
+    /// Two instruments have this number.
+    DuplicateInstrument(InstrumentId),
+    /// The instrument's tick size or lot size is not positive.
+    InvalidInstrument(InstrumentId),
+    /// The instrument's class is not in the list of classes.
+    UnknownClass(InstrumentId, LimitClass),
+    /// An override or a route names an instrument that is not there.
+    UnknownInstrument(InstrumentId),
+    /// A limit of the instrument is zero or above what the arithmetic has room for, or its collar has no width.
+    InvalidInstrumentLimit(InstrumentId),
+    /// Two accounts have this number.
+    DuplicateAccount(AccountId),
+    /// A session or a route names an account that is not there.
+    UnknownAccount(AccountId),
+    /// A limit of the account is zero or above what the arithmetic has room for.
+    InvalidAccountLimit(AccountId),
+    /// Two sessions have this number, or it is 0.
+    DuplicateSession(SessionId),
+    /// A route names a session that is not there.
+    UnknownSession(SessionId),
+    /// The session names an account twice.
+    RepeatedAccount(SessionId, AccountId),
+    /// The session's limit of open orders is zero.
+    InvalidSessionLimit(SessionId),
+    /// An instrument or a route names a venue that is not there.
+    UnknownVenue(VenueId),
+    /// Two routes have the same key.
+    DuplicateRoute(RouteKey),
+}
+
+impl InstrumentLimits {
+    pub(crate) const fn are_valid(&self) -> bool {
+        let collar_has_width = match self.collar {
+            Some(collar) => collar.basis_points.is_some() || collar.ticks.is_some(),
+            None => true,
+        };
+        collar_has_width && sizes_are_valid(self.max_quantity, self.max_notional)
+    }
+}
+
+impl AccountLimits {
+    pub(crate) const fn are_valid(&self) -> bool {
+        sizes_are_valid(self.max_quantity, self.max_notional) && self.max_open_orders > 0
+    }
+}
+
+impl Capacity {
+    pub(crate) const fn is_valid(&self) -> bool {
+        self.open_orders > 0
+            && self.open_orders <= OPEN_ORDERS_MAX
+            && self.positions > 0
+            && self.positions <= POSITIONS_MAX
+            && self.books > 0
+            && self.books <= BOOKS_MAX
+    }
+}
+
+const fn sizes_are_valid(max_quantity: Quantity, max_notional: Notional) -> bool {
+    max_quantity.0 > 0 && max_quantity.0 <= QUANTITY_MAX && max_notional.0 > 0 && max_notional.0 <= NOTIONAL_MAX.0
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capacity => write!(f, "a capacity is zero or above its maximum"),
+            Self::DuplicateInstrument(id) => write!(f, "instrument {id} is there twice"),
+            Self::InvalidInstrument(id) => write!(f, "instrument {id} has no tick size or no lot size"),
+            Self::UnknownClass(id, class) => write!(f, "instrument {id} has the unknown limit class {}", class.0),
+            Self::UnknownInstrument(id) => write!(f, "instrument {id} is not in the instrument master"),
+            Self::InvalidInstrumentLimit(id) => write!(f, "a limit of instrument {id} is zero or too high"),
+            Self::DuplicateAccount(id) => write!(f, "account {id} is there twice"),
+            Self::UnknownAccount(id) => write!(f, "account {id} is not among the accounts"),
+            Self::InvalidAccountLimit(id) => write!(f, "a limit of account {id} is zero or too high"),
+            Self::DuplicateSession(id) => write!(f, "session {id} is there twice, or is 0"),
+            Self::UnknownSession(id) => write!(f, "session {id} is not among the sessions"),
+            Self::RepeatedAccount(session, id) => write!(f, "session {session} has account {id} twice"),
+            Self::InvalidSessionLimit(id) => write!(f, "session {id} may have no open orders"),
+            Self::UnknownVenue(id) => write!(f, "venue {id} is not among the venues"),
+            Self::DuplicateRoute(key) => write!(f, "two routes for {key:?}"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// What the order logic keeps of an instrument.
+pub(crate) struct InstrumentState {
+    pub(crate) id: InstrumentId,
+    pub(crate) tick_size: Price,
+    pub(crate) reference_price: Price,
+    pub(crate) lot_size: u32,
+    /// Where its orders go unless account or session say otherwise.
+    pub(crate) venue: VenueId,
+    pub(crate) limits: InstrumentLimits,
+}

@@ -1,0 +1,215 @@
+//! What ends many orders at once: mass cancels, lost sessions, kill switches, the roll of the day.
+//!
+//! One such event may cancel more orders than a venue's link has room for. So cancels are queued by venue, and the shard
+//! takes them out as there is room, oldest first. They are sent whether or not the venue is up: its link keeps them.
+
+use crate::order::PendingCancel;
+use crate::report::{ForVenue, Report, Sink};
+use crate::state::Orders;
+use types::{
+    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, OrderId, Price, Quantity,
+    Reason, SessionId, Side, Timestamp, TradingDay, VenueId,
+};
+
+/// Whose orders a kill switch stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KillScope {
+    /// Everybody's.
+    Firm,
+    /// One account's.
+    Account(AccountId),
+    /// One session's.
+    Session(SessionId),
+}
+
+impl Orders {
+    /// Takes a client's mass cancel and gives the answer. The cancels follow by [`poll_cancel`](Self::poll_cancel).
+    pub fn mass_cancel(&mut self, mass: &MassCancel) -> Report {
+        self.version += 1;
+        let result = self.check_mass_cancel(mass);
+        self.use_client_order_id(mass.session, mass.client_order_id);
+        let (exec_type, reason) = match result {
+            Ok(session) => {
+                self.counters.mass_cancels += 1;
+                self.queue_session(session, mass.instrument, Reason::MassCanceled);
+                (ExecType::MassCancelAccepted, Reason::None)
+            }
+            Err(reason) => {
+                self.counters.count_refusal(reason);
+                (ExecType::RequestRejected, reason)
+            }
+        };
+        let exec = ExecReport {
+            exec_type,
+            order_id: OrderId(0),
+            client_order_id: mass.client_order_id,
+            orig_client_order_id: ClientOrderId(0),
+            exec_id: self.next_exec_id(),
+            instrument: mass.instrument.unwrap_or_default(),
+            account: AccountId(0),
+            session: mass.session,
+            // Says nothing here; the report has no value for "both".
+            side: Side::Buy,
+            price: Price::NULL,
+            quantity: Quantity::ZERO,
+            last_price: Price::NULL,
+            last_quantity: Quantity::ZERO,
+            leaves: Quantity::ZERO,
+            cumulative: Quantity::ZERO,
+            reason,
+        };
+        self.sent(exec, 0)
+    }
+
+    /// The next cancel that waits for this venue; `None` when none waits. The caller asks as long as the link has room, and
+    /// after every event that may queue some: a mass cancel, a lost session, a kill, a report of the venue.
+    pub fn poll_cancel(&mut self, now: Timestamp, venue: VenueId) -> Option<ForVenue<CancelOrder>> {
+        let slot = self.venues.get(usize::from(venue.0))?.cancels.first()?;
+        let pending = self.table.order(slot).cancel?;
+        self.version += 1;
+        self.unqueue_cancel(slot);
+        if pending.client_order_id == ClientOrderId(0) {
+            self.counters.forced_cancels += 1;
+        }
+        Some(self.send_cancel(now, slot, pending.client_order_id, pending.cause))
+    }
+
+    /// Cancels that wait for this venue.
+    #[must_use]
+    pub fn cancels_waiting(&self, venue: VenueId) -> u32 {
+        self.venues
+            .get(usize::from(venue.0))
+            .map_or(0, |venue| venue.cancels.length())
+    }
+
+    /// A client's session is lost: with cancel on disconnect its orders are cancelled.
+    pub fn on_session_lost(&mut self, session: SessionId) {
+        self.version += 1;
+        if let Some(session) = self.session(session)
+            && self.sessions[session as usize].cancel_on_disconnect
+        {
+            self.queue_session(session, None, Reason::Disconnected);
+        }
+    }
+
+    /// Turns the kill switch on: no new orders in the scope, and its open ones are cancelled.
+    ///
+    /// # Errors
+    /// [`Reason::UnknownAccount`] or [`Reason::WrongSession`]: there is none such.
+    pub fn kill(&mut self, scope: KillScope) -> Result<(), Reason> {
+        self.set_killed(scope, true)?;
+        let account = match scope {
+            KillScope::Account(id) => Some(id),
+            KillScope::Firm | KillScope::Session(_) => None,
+        };
+        for session in (0..).take(self.sessions.len()) {
+            if matches!(scope, KillScope::Session(id) if self.session(id) != Some(session)) {
+                continue;
+            }
+            self.queue_list(session, Reason::Killed, |order| {
+                account.is_none_or(|id| order.account_id == id)
+            });
+        }
+        Ok(())
+    }
+
+    /// Turns the kill switch of this scope off. Those of other scopes stay as they are.
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill).
+    pub fn revive(&mut self, scope: KillScope) -> Result<(), Reason> {
+        self.set_killed(scope, false)
+    }
+
+    /// A trading day begins: the orders of the last one end, the numbers of clients, the positions and what was used of
+    /// shared limits start anew. Kill switches stay. Nothing happens when it is the day already.
+    pub fn on_day_roll<S: Sink>(&mut self, day: TradingDay, sink: &mut S) {
+        self.version += 1;
+        if day == self.day {
+            return;
+        }
+        self.day = day;
+        for session in 0..self.sessions.len() {
+            while let Some(slot) = self.sessions[session].orders.first() {
+                self.expire(slot, Reason::DayEnded, sink);
+            }
+            self.sessions[session].last_client_order_id = ClientOrderId(0);
+        }
+        for account in &mut self.accounts {
+            let used = core::mem::take(&mut account.exposure.used);
+            if used > 0 {
+                sink.release(account.id, used);
+            }
+        }
+        self.positions.clear();
+        self.own.clear();
+    }
+
+    /// Lets a cancel wait to be sent.
+    pub(crate) fn queue_cancel(&mut self, slot: u32, client_order_id: ClientOrderId, cause: Reason) {
+        let order = self.table.order_mut(slot);
+        order.cancel = Some(PendingCancel {
+            number: 0,
+            aimed_at: 0,
+            client_order_id,
+            cause,
+        });
+        let venue = &mut self.venues[usize::from(order.venue.0)];
+        self.cancel_links.push_back(&mut venue.cancels, slot);
+    }
+
+    /// Takes the order's cancel out of the queue, when it waits there.
+    pub(crate) fn unqueue_cancel(&mut self, slot: u32) {
+        let order = self.table.order(slot);
+        if order.cancel.is_some_and(|cancel| cancel.number == 0) {
+            let venue = &mut self.venues[usize::from(order.venue.0)];
+            self.cancel_links.remove(&mut venue.cancels, slot);
+        }
+    }
+
+    fn check_mass_cancel(&self, mass: &MassCancel) -> Result<u32, Reason> {
+        let session = self.session(mass.session).ok_or(Reason::WrongSession)?;
+        if mass.client_order_id <= self.sessions[session as usize].last_client_order_id {
+            return Err(Reason::DuplicateClientOrderId);
+        }
+        match mass.instrument {
+            Some(id) if self.instrument(id).is_none() => Err(Reason::UnknownInstrument),
+            _ => Ok(session),
+        }
+    }
+
+    /// Queues cancels for a session's orders, in one instrument or all.
+    fn queue_session(&mut self, session: u32, instrument: Option<InstrumentId>, cause: Reason) {
+        self.queue_list(session, cause, |order| {
+            instrument.is_none_or(|id| order.instrument_id == id)
+        });
+    }
+
+    /// Queues cancels for those of a session's orders that are `wanted` and not being cancelled already.
+    fn queue_list(&mut self, session: u32, cause: Reason, wanted: impl Fn(&crate::order::Order) -> bool) {
+        let mut next = self.sessions[session as usize].orders.first();
+        while let Some(slot) = next {
+            next = self.session_links.after(slot);
+            let order = self.table.order(slot);
+            if order.cancel.is_none() && wanted(order) {
+                self.queue_cancel(slot, ClientOrderId(0), cause);
+            }
+        }
+    }
+
+    fn set_killed(&mut self, scope: KillScope, killed: bool) -> Result<(), Reason> {
+        self.version += 1;
+        match scope {
+            KillScope::Firm => self.firm_killed = killed,
+            KillScope::Account(id) => {
+                let account = self.any_account(id).ok_or(Reason::UnknownAccount)?;
+                self.accounts[account].killed = killed;
+            }
+            KillScope::Session(id) => {
+                let session = self.session(id).ok_or(Reason::WrongSession)?;
+                self.sessions[session as usize].killed = killed;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! A new order on its way in: checked, screened, routed, accepted; or refused.
+
+use crate::exposure::shared_units;
+use crate::map::NIL;
+use crate::order::Order;
+use crate::report::{ForVenue, Report};
+use crate::risk::{Reference, Terms, Weight};
+use crate::state::Orders;
+use types::{
+    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, TimeInForce,
+    Timestamp, VenueId,
+};
+
+/// A new order that passed the risk checks.
+#[derive(Debug)]
+pub struct RiskChecked(Candidate);
+
+/// A new order that passed the risk checks and the first-stage screen.
+#[derive(Debug)]
+pub struct Screened(Candidate);
+
+/// A new order that passed all checks and has a venue.
+#[derive(Debug)]
+pub struct Routed {
+    candidate: Candidate,
+    venue: VenueId,
+}
+
+/// A new order with what the checks looked up.
+#[derive(Debug)]
+struct Candidate {
+    order: NewOrder,
+    /// Of the state that it was checked against.
+    version: u64,
+    instrument: u32,
+    account: u32,
+    session: u32,
+    /// [`NIL`] when the account had no order in the instrument yet.
+    position: u32,
+    /// [`NIL`] when the owner had no order in the instrument yet, or the order never rests.
+    book: u32,
+    weight: Weight,
+    /// What it takes of its account's shared limit, 1e-4.
+    need: i64,
+}
+
+impl Orders {
+    /// Form and pre-trade risk of a new order.
+    ///
+    /// # Errors
+    /// Why it must be refused.
+    #[inline]
+    pub fn check_risk(&self, now: Timestamp, order: &NewOrder, reference: &Reference) -> Result<RiskChecked, Reason> {
+        let session_index = self.session(order.session).ok_or(Reason::WrongSession)?;
+        let session = &self.sessions[session_index as usize];
+        if order.client_order_id <= session.last_client_order_id {
+            return Err(Reason::DuplicateClientOrderId);
+        }
+        let instrument_index = self.instrument(order.instrument).ok_or(Reason::UnknownInstrument)?;
+        let instrument = &self.instruments[instrument_index as usize];
+        let account_index = self
+            .account(order.account, session_index)
+            .ok_or(Reason::UnknownAccount)?;
+        let account = &self.accounts[account_index as usize];
+        let terms = Terms::of(order);
+        terms.check_form(instrument)?;
+        if self.firm_killed || account.killed || session.killed {
+            return Err(Reason::Killed);
+        }
+        if session.orders.length() >= session.max_open_orders
+            || account.exposure.open_orders >= account.limits.max_open_orders
+        {
+            return Err(Reason::MaxOpenOrders);
+        }
+        let weight = terms.check_limits(now, instrument, &account.limits, reference)?;
+        let position = self.positions.find(account_index, instrument_index);
+        let has_room =
+            self.table.has_room() && self.numbers.has_room() && (position != NIL || self.positions.has_room());
+        if !has_room {
+            return Err(Reason::OrderTableFull);
+        }
+        Ok(RiskChecked(Candidate {
+            order: *order,
+            version: self.version,
+            instrument: instrument_index,
+            account: account_index,
+            session: session_index,
+            position,
+            book: NIL,
+            weight,
+            need: if account.shared_limit {
+                shared_units(weight.notional.0)
+            } else {
+                0
+            },
+        }))
+    }
+
+    /// First stage: refuses the newer of two orders of one owner that could trade with each other.
+    ///
+    /// # Errors
+    /// [`Reason::SelfMatch`]; [`Reason::OrderTableFull`] when there is no room to remember one more owner's orders.
+    #[inline]
+    pub fn screen(&self, order: RiskChecked) -> Result<Screened, Reason> {
+        let mut candidate = order.0;
+        let order = &candidate.order;
+        let owner = self.sessions[candidate.session as usize].owner;
+        let book = self.own.find(owner, candidate.instrument);
+        if self.own.would_trade(book, order.side, order.order_type, order.price) {
+            return Err(Reason::SelfMatch);
+        }
+        if book == NIL && rests(order) && !self.own.has_room() {
+            return Err(Reason::OrderTableFull);
+        }
+        candidate.book = book;
+        Ok(Screened(candidate))
+    }
+
+    /// The venue for an order: its session's route, else its account's, else its instrument's.
+    ///
+    /// # Errors
+    /// [`Reason::VenueDown`]; no other venue is taken in its place.
+    #[inline]
+    pub fn route(&self, order: Screened) -> Result<Routed, Reason> {
+        let candidate = order.0;
+        let venue = self.sessions[candidate.session as usize]
+            .route
+            .or(self.accounts[candidate.account as usize].route)
+            .unwrap_or(self.instruments[candidate.instrument as usize].venue);
+        if self.venues[usize::from(venue.0)].is_up {
+            Ok(Routed { candidate, venue })
+        } else {
+            Err(Reason::VenueDown)
+        }
+    }
+
+    /// Takes the order in: from here on it is open until a report ends it. Gives the request for its venue.
+    ///
+    /// # Panics
+    /// When anything changed since [`check_risk`](Self::check_risk); what was checked then might not hold now.
+    #[inline]
+    pub fn accept(&mut self, now: Timestamp, order: Routed) -> ForVenue<NewOrder> {
+        let Routed { candidate, venue } = order;
+        assert!(
+            candidate.version == self.version,
+            "an order is accepted before anything else changes"
+        );
+        self.version += 1;
+        let order = candidate.order;
+        let slot = self.table.take();
+        let number = self.numbers.next(slot);
+        let record = self.record(now, &candidate, venue, number);
+        *self.table.order_mut(slot) = record;
+
+        self.positions.entry_mut(record.position).open_orders += 1;
+        self.accounts[candidate.account as usize].exposure.open_orders += 1;
+        self.accounts[candidate.account as usize].exposure.held += record.held;
+        self.update_claim(slot);
+        if record.book != NIL {
+            self.own.insert(record.book, order.side, order.price, slot);
+        }
+        self.by_client_id
+            .insert(order.client_order_id.0, candidate.session, slot);
+        let session = &mut self.sessions[candidate.session as usize];
+        session.last_client_order_id = order.client_order_id;
+        self.session_links.push_back(&mut session.orders, slot);
+        self.counters.accepted += 1;
+        ForVenue {
+            venue,
+            order_id: OrderId(number),
+            request: NewOrder {
+                client_order_id: ClientOrderId(number),
+                session: self.venues[usize::from(venue.0)].session,
+                ..order
+            },
+        }
+    }
+
+    /// Refuses a new order, for a reason that a step gave or that the caller found. Uses up the client's number unless it
+    /// was used before, and gives the refusal a number of ours, so that it can be found again everywhere.
+    pub fn refuse(&mut self, order: &NewOrder, reason: Reason) -> Report {
+        self.version += 1;
+        self.use_client_order_id(order.session, order.client_order_id);
+        self.counters.count_refusal(reason);
+        let order_id = self.numbers.next_refused();
+        let exec = ExecReport {
+            exec_type: ExecType::Rejected,
+            order_id,
+            client_order_id: order.client_order_id,
+            orig_client_order_id: ClientOrderId(0),
+            exec_id: self.next_exec_id(),
+            instrument: order.instrument,
+            account: order.account,
+            session: order.session,
+            side: order.side,
+            price: order.price,
+            quantity: order.quantity,
+            last_price: Price::NULL,
+            last_quantity: Quantity::ZERO,
+            leaves: Quantity::ZERO,
+            cumulative: Quantity::ZERO,
+            reason,
+        };
+        self.sent(exec, 0)
+    }
+
+    /// Remembers the number of a request, accepted or not, so that it is not taken again this day.
+    pub(crate) fn use_client_order_id(&mut self, session: SessionId, id: ClientOrderId) {
+        if let Some(session) = self.session(session) {
+            let last = &mut self.sessions[session as usize].last_client_order_id;
+            *last = (*last).max(id);
+        }
+    }
+
+    /// The record of an order that is accepted, with its entries in positions and own books.
+    #[inline]
+    fn record(&mut self, now: Timestamp, candidate: &Candidate, venue: VenueId, number: u64) -> Order {
+        let order = &candidate.order;
+        let owner = self.sessions[candidate.session as usize].owner;
+        let position = match candidate.position {
+            NIL => self.positions.open(candidate.account, candidate.instrument),
+            position => position,
+        };
+        let book = match (rests(order), candidate.book) {
+            (false, _) => NIL,
+            (true, NIL) => self.own.open(owner, candidate.instrument),
+            (true, book) => book,
+        };
+        Order {
+            number,
+            last_number: number,
+            venue_number: number,
+            client_order_id: order.client_order_id,
+            price: order.price,
+            weight_price: candidate.weight.price,
+            quantity: order.quantity,
+            held: candidate.need,
+            accepted: now,
+            updated: now,
+            instrument: candidate.instrument,
+            account: candidate.account,
+            session: candidate.session,
+            position,
+            book,
+            lot_size: self.instruments[candidate.instrument as usize].lot_size,
+            instrument_id: order.instrument,
+            account_id: order.account,
+            session_id: order.session,
+            venue,
+            side: order.side,
+            order_type: order.order_type,
+            time_in_force: order.time_in_force,
+            ..Order::VACANT
+        }
+    }
+}
+
+impl Routed {
+    /// Where the order goes, so that the caller can see that the venue's link has room before it accepts.
+    #[must_use]
+    pub const fn venue(&self) -> VenueId {
+        self.venue
+    }
+
+    /// What the order takes of its account's limit that spans shards, 1e-4, rounded against the client; 0 when the account
+    /// has none.
+    ///
+    /// The caller reserves that much before it accepts the order, and refuses it with [`Reason::SharedLimit`] when it
+    /// cannot. From acceptance on [`Sink::release`](crate::Sink::release) gives back what is not needed any more. What
+    /// traded stays reserved until the day's roll, so that the limit bounds open and traded notional together.
+    #[must_use]
+    pub const fn shared_need(&self) -> i64 {
+        self.candidate.need
+    }
+}
+
+impl Terms {
+    pub(crate) const fn of(order: &NewOrder) -> Self {
+        Self {
+            order_type: order.order_type,
+            price: order.price,
+            quantity: order.quantity,
+        }
+    }
+}
+
+/// Whether the order can rest in the venue's book.
+const fn rests(order: &NewOrder) -> bool {
+    matches!(
+        (order.order_type, order.time_in_force),
+        (OrderType::Limit, TimeInForce::Day)
+    )
+}

@@ -1,0 +1,23 @@
+//! The bounds that hold whatever the config says. The arithmetic of the crate is sized by them.
+
+use types::Notional;
+
+/// Most open orders of one shard. An order number has room for the slot of that many, see `number.rs`.
+pub const OPEN_ORDERS_MAX: u32 = 1 << 24;
+
+/// Most (account, instrument) pairs that one shard keeps exposure for.
+pub const POSITIONS_MAX: u32 = 1 << 24;
+
+/// Most (owner, instrument) pairs that one shard keeps own orders for.
+pub const BOOKS_MAX: u32 = 1 << 24;
+
+/// Highest permitted limit for the lots of one order: what the native protocol's 32 bits carry. |price| times quantity
+/// times lot size then stays below 2^127.
+pub const QUANTITY_MAX: u64 = u32::MAX as u64;
+
+/// Highest permitted limit for the notional of one order, 1e-9. [`OPEN_ORDERS_MAX`] orders, each with a replace pending,
+/// then add up to less than 2^122.
+pub const NOTIONAL_MAX: Notional = Notional(1 << 96);
+
+/// New orders are refused when fewer request numbers than this are left, so that cancels always find one.
+pub(crate) const NUMBERS_KEPT_FOR_CANCELS: u64 = 4 * OPEN_ORDERS_MAX as u64;

@@ -1,0 +1,338 @@
+//! One order's record, and the table of all open ones.
+
+use crate::exposure::Claim;
+use crate::map::NIL;
+use alloc::boxed::Box;
+use alloc::vec;
+use types::{
+    AccountId, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, Notional, OrderId, OrderType, Price,
+    Quantity, Reason, SessionId, Side, TimeInForce, Timestamp, VenueId,
+};
+
+/// How far an order is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum OrderState {
+    /// The venue has not answered yet.
+    PendingNew,
+    /// It works at the venue.
+    Working,
+    /// A replace is not answered yet.
+    PendingReplace,
+    /// A cancel is not answered yet, or waits to be sent.
+    PendingCancel,
+}
+
+/// An open order, as admin tools and the FIX edge see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderView {
+    /// The gateway's number.
+    pub order_id: OrderId,
+    /// The client's number.
+    pub client_order_id: ClientOrderId,
+    /// The client's session.
+    pub session: SessionId,
+    /// The account.
+    pub account: AccountId,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Where it is.
+    pub venue: VenueId,
+    /// The venue's number; 0 until the venue answered.
+    pub venue_order_id: OrderId,
+    /// Buy or sell.
+    pub side: Side,
+    /// Limit or market.
+    pub order_type: OrderType,
+    /// Day or immediate-or-cancel.
+    pub time_in_force: TimeInForce,
+    /// Limit, 1e-9; [`Price::NULL`] for a market order.
+    pub price: Price,
+    /// Total, lots.
+    pub quantity: Quantity,
+    /// Lots traded.
+    pub cumulative: Quantity,
+    /// The sum of price times lots of all trades, 1e-9.
+    pub traded: Notional,
+    /// How far it is.
+    pub state: OrderState,
+    /// Whether its venue is down, so that nobody here knows what became of it.
+    pub in_doubt: bool,
+    /// When it was accepted.
+    pub accepted: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+}
+
+/// The record of an open order. Indexes are those of the tables in [`Orders`](crate::Orders).
+#[derive(Clone, Copy)]
+pub(crate) struct Order {
+    /// The gateway's number for the order: the first it got. 0 marks a free slot.
+    pub(crate) number: u64,
+    /// The last number that a request of it got.
+    pub(crate) last_number: u64,
+    /// The number that the venue knows it by: of the order or of the last accepted replace.
+    pub(crate) venue_number: u64,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) venue_order_id: OrderId,
+    pub(crate) price: Price,
+    /// The price at which it counts for exposure: the limit, or what stands in for it.
+    pub(crate) weight_price: Price,
+    pub(crate) quantity: Quantity,
+    pub(crate) cumulative: Quantity,
+    /// Sum of price times lots of its trades.
+    pub(crate) traded: i128,
+    /// Sum of weight price times lots times lot size of its trades: what they used up of limits.
+    pub(crate) used: i128,
+    /// What it adds to its exposures now.
+    pub(crate) claim: Claim,
+    /// What is reserved for it of the limit that spans shards, 1e-4.
+    pub(crate) held: i64,
+    pub(crate) cancel: Option<PendingCancel>,
+    pub(crate) replace: Option<PendingReplace>,
+    pub(crate) accepted: Timestamp,
+    pub(crate) updated: Timestamp,
+    pub(crate) instrument: u32,
+    pub(crate) account: u32,
+    pub(crate) session: u32,
+    /// Its entry in the positions.
+    pub(crate) position: u32,
+    /// Its own-order book; [`NIL`] for an order that never rests.
+    pub(crate) book: u32,
+    pub(crate) lot_size: u32,
+    pub(crate) instrument_id: InstrumentId,
+    pub(crate) account_id: AccountId,
+    pub(crate) session_id: SessionId,
+    pub(crate) venue: VenueId,
+    pub(crate) side: Side,
+    pub(crate) order_type: OrderType,
+    pub(crate) time_in_force: TimeInForce,
+    /// The venue answered.
+    pub(crate) acknowledged: bool,
+}
+
+/// A cancel that the venue has not answered.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingCancel {
+    /// Its number; 0 while it waits to be sent.
+    pub(crate) number: u64,
+    /// The number it names the order by.
+    pub(crate) aimed_at: u64,
+    /// The client's number; 0 when the gateway cancels by itself.
+    pub(crate) client_order_id: ClientOrderId,
+    /// Why.
+    pub(crate) cause: Reason,
+}
+
+/// A replace that the venue has not answered.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingReplace {
+    /// Its number.
+    pub(crate) number: u64,
+    /// The client's number.
+    pub(crate) client_order_id: ClientOrderId,
+    /// New limit.
+    pub(crate) price: Price,
+    /// New total.
+    pub(crate) quantity: Quantity,
+}
+
+/// The open orders by slot. A freed slot is the next to be used.
+pub(crate) struct OrderTable {
+    orders: Box<[Order]>,
+    free: Box<[u32]>,
+    free_count: usize,
+}
+
+impl OrderTable {
+    pub(crate) fn new(capacity: u32) -> Self {
+        Self {
+            orders: vec![Order::VACANT; capacity as usize].into_boxed_slice(),
+            free: (0..capacity).rev().collect(),
+            free_count: capacity as usize,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.free_count > 0
+    }
+
+    /// A free slot; [`has_room`](Self::has_room) was seen before.
+    #[inline]
+    pub(crate) const fn take(&mut self) -> u32 {
+        self.free_count -= 1;
+        self.free[self.free_count]
+    }
+
+    /// Gives `slot` back.
+    pub(crate) const fn free(&mut self, slot: u32) {
+        self.orders[slot as usize].number = 0;
+        self.orders[slot as usize].last_number = 0;
+        self.free[self.free_count] = slot;
+        self.free_count += 1;
+    }
+
+    #[inline]
+    pub(crate) const fn order(&self, slot: u32) -> &Order {
+        &self.orders[slot as usize]
+    }
+
+    #[inline]
+    pub(crate) const fn order_mut(&mut self, slot: u32) -> &mut Order {
+        &mut self.orders[slot as usize]
+    }
+
+    /// The open orders and their slots, by slot.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (u32, &Order)> {
+        (0..).zip(&self.orders).filter(|(_, order)| order.number != 0)
+    }
+
+    pub(crate) const fn length(&self) -> usize {
+        self.orders.len() - self.free_count
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val(&*self.orders) + size_of_val(&*self.free)
+    }
+}
+
+impl Order {
+    /// A free slot.
+    pub(crate) const VACANT: Self = Self {
+        number: 0,
+        last_number: 0,
+        venue_number: 0,
+        client_order_id: ClientOrderId(0),
+        venue_order_id: OrderId(0),
+        price: Price::NULL,
+        weight_price: Price::NULL,
+        quantity: Quantity::ZERO,
+        cumulative: Quantity::ZERO,
+        traded: 0,
+        used: 0,
+        claim: Claim {
+            quantity: 0,
+            notional: 0,
+        },
+        held: 0,
+        cancel: None,
+        replace: None,
+        accepted: Timestamp::NONE,
+        updated: Timestamp::NONE,
+        instrument: NIL,
+        account: NIL,
+        session: NIL,
+        position: NIL,
+        book: NIL,
+        lot_size: 1,
+        instrument_id: InstrumentId(0),
+        account_id: AccountId(0),
+        session_id: SessionId(0),
+        venue: VenueId(0),
+        side: Side::Buy,
+        order_type: OrderType::Limit,
+        time_in_force: TimeInForce::Day,
+        acknowledged: false,
+    };
+
+    /// Whether this number was given to this order, see `number.rs`.
+    #[inline]
+    pub(crate) const fn has_number(&self, number: u64) -> bool {
+        self.number <= number && number <= self.last_number
+    }
+
+    /// Lots still open.
+    #[inline]
+    pub(crate) const fn leaves(&self) -> Quantity {
+        self.quantity.saturating_sub(self.cumulative)
+    }
+
+    /// The worst that may still happen: all that is open trades, and while a replace is pending it may be accepted before
+    /// or after the venue traded what the old terms allow.
+    pub(crate) fn claim(&self) -> Claim {
+        let leaves = self.leaves();
+        let weight = leaves.notional(self.weight_price, self.lot_size).0;
+        let Some(replace) = self.replace else {
+            return Claim {
+                quantity: leaves.0,
+                notional: weight,
+            };
+        };
+        let new_leaves = replace.quantity.saturating_sub(self.cumulative);
+        let added = replace.quantity.saturating_sub(self.quantity);
+        let accepted_first = new_leaves.notional(replace.price, self.lot_size).0;
+        let traded_first = weight + added.notional(replace.price, self.lot_size).0;
+        Claim {
+            quantity: leaves.0.max(new_leaves.0),
+            notional: accepted_first.max(traded_first),
+        }
+    }
+
+    /// The price that counts in the own-order book: the more aggressive of its limit and a pending one.
+    pub(crate) fn own_price(&self) -> Price {
+        match (self.replace, self.side) {
+            (None, _) => self.price,
+            (Some(replace), Side::Buy) => self.price.max(replace.price),
+            (Some(replace), Side::Sell) => self.price.min(replace.price),
+        }
+    }
+
+    pub(crate) const fn state(&self) -> OrderState {
+        if self.cancel.is_some() {
+            OrderState::PendingCancel
+        } else if self.replace.is_some() {
+            OrderState::PendingReplace
+        } else if self.acknowledged {
+            OrderState::Working
+        } else {
+            OrderState::PendingNew
+        }
+    }
+
+    /// A report about the order as it is, without an answer to a request in it.
+    pub(crate) const fn report(&self, exec_type: ExecType, exec_id: ExecId, reason: Reason) -> ExecReport {
+        let over = matches!(exec_type, ExecType::Canceled | ExecType::Rejected | ExecType::Expired);
+        ExecReport {
+            exec_type,
+            order_id: OrderId(self.number),
+            client_order_id: self.client_order_id,
+            orig_client_order_id: ClientOrderId(0),
+            exec_id,
+            instrument: self.instrument_id,
+            account: self.account_id,
+            session: self.session_id,
+            side: self.side,
+            price: self.price,
+            quantity: self.quantity,
+            last_price: Price::NULL,
+            last_quantity: Quantity::ZERO,
+            leaves: if over { Quantity::ZERO } else { self.leaves() },
+            cumulative: self.cumulative,
+            reason,
+        }
+    }
+
+    pub(crate) const fn view(&self, in_doubt: bool) -> OrderView {
+        OrderView {
+            order_id: OrderId(self.number),
+            client_order_id: self.client_order_id,
+            session: self.session_id,
+            account: self.account_id,
+            instrument: self.instrument_id,
+            venue: self.venue,
+            venue_order_id: self.venue_order_id,
+            side: self.side,
+            order_type: self.order_type,
+            time_in_force: self.time_in_force,
+            price: self.price,
+            quantity: self.quantity,
+            cumulative: self.cumulative,
+            traded: Notional(self.traded),
+            state: self.state(),
+            in_doubt,
+            accepted: self.accepted,
+            updated: self.updated,
+        }
+    }
+}

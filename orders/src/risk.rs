@@ -1,0 +1,151 @@
+//! Pre-trade risk: form, size and price of one order against the limits of its instrument and account.
+//!
+//! Nothing here changes or keeps anything. A check that cannot be evaluated refuses.
+
+use crate::config::{AccountLimits, Collar, InstrumentState, MissingReference};
+use types::{Notional, OrderType, Price, Quantity, Reason, Timestamp};
+
+/// The price that the collar measures from, and when the feed gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reference {
+    /// 1e-9; [`Price::NULL`] when the feed gave none.
+    pub price: Price,
+    /// When the feed gave it, by the gateway's clock.
+    pub time: Timestamp,
+}
+
+impl Reference {
+    /// No feed gave a price.
+    pub const NONE: Self = Self {
+        price: Price::NULL,
+        time: Timestamp::NONE,
+    };
+}
+
+/// What the checks look at, of a new order or of an order as a replace would make it.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) order_type: OrderType,
+    pub(crate) price: Price,
+    pub(crate) quantity: Quantity,
+}
+
+/// What passed, and at which price it counts for exposure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Weight {
+    /// The limit; for a market order the worst price that the collar lets pass.
+    pub(crate) price: Price,
+    /// |price| times quantity times lot size.
+    pub(crate) notional: Notional,
+}
+
+impl Terms {
+    /// Quantity and price by themselves.
+    #[inline]
+    pub(crate) fn check_form(&self, instrument: &InstrumentState) -> Result<(), Reason> {
+        if self.quantity.is_zero() {
+            return Err(Reason::InvalidQuantity);
+        }
+        let price_is_valid = match self.order_type {
+            OrderType::Market => self.price.is_null(),
+            OrderType::Limit => self.price.0 > 0 && self.price.is_multiple_of(instrument.tick_size),
+        };
+        if price_is_valid {
+            Ok(())
+        } else {
+            Err(Reason::InvalidPrice)
+        }
+    }
+
+    /// Size and price against the limits.
+    #[inline]
+    pub(crate) fn check_limits(
+        &self,
+        now: Timestamp,
+        instrument: &InstrumentState,
+        account: &AccountLimits,
+        reference: &Reference,
+    ) -> Result<Weight, Reason> {
+        let limits = &instrument.limits;
+        // First, because the product below has room for no more lots than a limit may allow.
+        if self.quantity > limits.max_quantity || self.quantity > account.max_quantity {
+            return Err(Reason::MaxQuantity);
+        }
+        let price = self.weight_price(now, instrument, reference)?;
+        let notional = self.quantity.notional(price, instrument.lot_size);
+        if notional > limits.max_notional || notional > account.max_notional {
+            return Err(Reason::MaxNotional);
+        }
+        Ok(Weight { price, notional })
+    }
+
+    /// The price at which the order counts, once the collar let it pass.
+    #[inline]
+    fn weight_price(
+        &self,
+        now: Timestamp,
+        instrument: &InstrumentState,
+        reference: &Reference,
+    ) -> Result<Price, Reason> {
+        let collar = instrument.limits.collar;
+        match (self.order_type, collar) {
+            (OrderType::Limit, None) => Ok(self.price),
+            (OrderType::Limit, Some(collar)) => {
+                let reference = fresh_price(now, instrument, reference)?;
+                if collar.lets_pass(self.price, reference, instrument.tick_size) {
+                    Ok(self.price)
+                } else {
+                    Err(Reason::PriceCollar)
+                }
+            }
+            (OrderType::Market, _) if !instrument.limits.market_orders => Err(Reason::UnsupportedOrder),
+            (OrderType::Market, None) => fresh_price(now, instrument, reference),
+            (OrderType::Market, Some(collar)) => {
+                let reference = fresh_price(now, instrument, reference)?;
+                Ok(collar.highest(reference, instrument.tick_size))
+            }
+        }
+    }
+}
+
+/// The feed's price while it is fresh, else what the limits say stands in for it.
+#[inline]
+fn fresh_price(now: Timestamp, instrument: &InstrumentState, reference: &Reference) -> Result<Price, Reason> {
+    let limits = &instrument.limits;
+    if reference.price.0 > 0 && now.since(reference.time) <= limits.stale_after {
+        return Ok(reference.price);
+    }
+    match limits.missing_reference {
+        MissingReference::UseMaster if instrument.reference_price.0 > 0 => Ok(instrument.reference_price),
+        MissingReference::UseMaster | MissingReference::Refuse => Err(Reason::NoReferencePrice),
+    }
+}
+
+/// Basis points in one.
+const BASIS_POINTS: i128 = 10_000;
+
+impl Collar {
+    /// Whether `price` is near enough to `reference`; both are positive.
+    #[inline]
+    fn lets_pass(self, price: Price, reference: Price, tick_size: Price) -> bool {
+        let distance = i128::from(price.0.abs_diff(reference.0));
+        let within_points = match self.basis_points {
+            Some(points) => distance * BASIS_POINTS <= i128::from(points) * i128::from(reference.0),
+            None => true,
+        };
+        let within_ticks = match self.ticks {
+            Some(ticks) => distance <= i128::from(ticks) * i128::from(tick_size.0),
+            None => true,
+        };
+        within_points && within_ticks
+    }
+
+    /// The highest price that passes.
+    fn highest(self, reference: Price, tick_size: Price) -> Price {
+        let width = |collar: Option<u32>, unit: i64, per: i128| {
+            collar.map_or(i128::MAX, |count| i128::from(count) * i128::from(unit) / per)
+        };
+        let width = width(self.basis_points, reference.0, BASIS_POINTS).min(width(self.ticks, tick_size.0, 1));
+        Price(i64::try_from(width.saturating_add(i128::from(reference.0))).unwrap_or(i64::MAX))
+    }
+}

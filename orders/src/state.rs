@@ -1,0 +1,366 @@
+//! The tables behind the order logic, how they are built, and what can be asked of them.
+
+use crate::config::{ConfigError, InstrumentState, OrdersConfig, RouteKey};
+use crate::counters::Counters;
+use crate::exposure::{AccountExposure, Exposure, Positions};
+use crate::list::{Links, List};
+use crate::map::{Map, NIL};
+use crate::number::Numbers;
+use crate::order::{Order, OrderTable, OrderView};
+use crate::own::OwnBooks;
+use crate::report::Report;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use types::{
+    AccountId, ClientOrderId, ExecId, ExecReport, InstrumentId, Notional, OrderId, SessionId, ShardId, TradingDay,
+    VenueId,
+};
+
+/// The orders of one shard. See the crate's page for how it is used.
+pub struct Orders {
+    pub(crate) shard: ShardId,
+    pub(crate) day: TradingDay,
+    /// Rises with every change, so that what was checked before a change is not accepted after it.
+    pub(crate) version: u64,
+    pub(crate) firm_killed: bool,
+    pub(crate) numbers: Numbers,
+    pub(crate) exec_count: u64,
+    pub(crate) instruments: Vec<InstrumentState>,
+    instrument_index: Map,
+    pub(crate) accounts: Vec<AccountState>,
+    /// (account, session that may use it) to account; with [`ANY_SESSION`] all accounts.
+    account_index: Map,
+    pub(crate) sessions: Vec<SessionState>,
+    /// By session id; [`NIL`] where there is none.
+    session_index: Box<[u32]>,
+    pub(crate) venues: Vec<VenueState>,
+    pub(crate) table: OrderTable,
+    /// (client order id, session) to slot: of open orders and of pending replaces.
+    pub(crate) by_client_id: Map,
+    pub(crate) positions: Positions,
+    pub(crate) own: OwnBooks,
+    /// Links of the lists in [`SessionState`].
+    pub(crate) session_links: Links,
+    /// Links of the lists in [`VenueState`].
+    pub(crate) cancel_links: Links,
+    pub(crate) counters: Counters,
+}
+
+pub(crate) struct AccountState {
+    pub(crate) id: AccountId,
+    pub(crate) limits: crate::config::AccountLimits,
+    pub(crate) shared_limit: bool,
+    pub(crate) killed: bool,
+    pub(crate) route: Option<VenueId>,
+    pub(crate) exposure: AccountExposure,
+}
+
+pub(crate) struct SessionState {
+    pub(crate) owner: u32,
+    pub(crate) max_open_orders: u32,
+    pub(crate) cancel_on_disconnect: bool,
+    pub(crate) killed: bool,
+    pub(crate) route: Option<VenueId>,
+    /// The highest number that a request of the session had this day.
+    pub(crate) last_client_order_id: ClientOrderId,
+    /// Its open orders, oldest first.
+    pub(crate) orders: List,
+}
+
+pub(crate) struct VenueState {
+    pub(crate) session: SessionId,
+    pub(crate) is_up: bool,
+    /// Orders whose cancel waits to be sent, oldest first.
+    pub(crate) cancels: List,
+}
+
+/// The scope of the account index that is no session's.
+const ANY_SESSION: u32 = NIL;
+
+impl Orders {
+    /// The order logic with nothing open, everything allocated. All venues are down until
+    /// [`on_venue_up`](Self::on_venue_up); the day is 0 until [`on_day_roll`](Self::on_day_roll).
+    ///
+    /// # Errors
+    /// The first thing in `config` that contradicts itself or leaves the bounds of the crate.
+    pub fn new(config: &OrdersConfig) -> Result<Self, ConfigError> {
+        if !config.capacity.is_valid() {
+            return Err(ConfigError::Capacity);
+        }
+        let open_orders = config.capacity.open_orders as usize;
+        let (instruments, instrument_index) = build_instruments(config)?;
+        let (accounts, account_index) = build_accounts(config)?;
+        let (sessions, session_index) = build_sessions(config)?;
+        let venues = config.venues.iter().map(|venue| VenueState {
+            session: venue.session,
+            is_up: false,
+            cancels: List::EMPTY,
+        });
+        let mut orders = Self {
+            shard: config.shard,
+            day: TradingDay(0),
+            version: 0,
+            firm_killed: false,
+            numbers: Numbers::new(config.shard, config.capacity.open_orders),
+            exec_count: 0,
+            instruments,
+            instrument_index,
+            accounts,
+            account_index,
+            sessions,
+            session_index,
+            venues: venues.collect(),
+            table: OrderTable::new(config.capacity.open_orders),
+            // An order has its own number and that of a pending replace.
+            by_client_id: Map::new(2 * open_orders),
+            positions: Positions::new(config.capacity.positions as usize),
+            own: OwnBooks::new(open_orders, config.capacity.books as usize),
+            session_links: Links::new(open_orders),
+            cancel_links: Links::new(open_orders),
+            counters: Counters::new(),
+        };
+        orders.add_session_accounts(config)?;
+        orders.add_routes(config)?;
+        Ok(orders)
+    }
+
+    /// The trading day.
+    #[must_use]
+    pub const fn day(&self) -> TradingDay {
+        self.day
+    }
+
+    /// Orders open now.
+    #[must_use]
+    pub const fn open_orders(&self) -> usize {
+        self.table.length()
+    }
+
+    /// An open order by the gateway's number.
+    #[must_use]
+    pub fn order(&self, order_id: OrderId) -> Option<OrderView> {
+        let slot = self.numbers.slot(order_id.0)?;
+        let order = self.table.order(slot);
+        order.has_number(order_id.0).then(|| self.view(order))
+    }
+
+    /// All open orders, in no order of meaning but the same in every run.
+    pub fn iter(&self) -> impl Iterator<Item = OrderView> {
+        self.table.open().map(|(_, order)| self.view(order))
+    }
+
+    /// What an account has open and has traded in an instrument; `None` when it had no order there this day.
+    #[must_use]
+    pub fn exposure(&self, account: AccountId, instrument: InstrumentId) -> Option<Exposure> {
+        let account = self.account_index.find(u64::from(account.0), ANY_SESSION);
+        let instrument = self.instrument_index.find(u64::from(instrument.0), 0);
+        match self.positions.find(account, instrument) {
+            NIL => None,
+            entry => Some(*self.positions.entry(entry)),
+        }
+    }
+
+    /// What an account has open in all instruments of the shard; `None` when there is no such account.
+    #[must_use]
+    pub fn account_exposure(&self, account: AccountId) -> Option<AccountExposure> {
+        Some(self.accounts[self.any_account(account)?].exposure)
+    }
+
+    /// What was counted since start.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Bytes allocated at start for tables that grow with the capacities.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.table.memory()
+            + self.by_client_id.memory()
+            + self.positions.memory()
+            + self.own.memory()
+            + self.session_links.memory()
+            + self.cancel_links.memory()
+    }
+
+    #[inline]
+    pub(crate) fn instrument(&self, id: InstrumentId) -> Option<u32> {
+        match self.instrument_index.find(u64::from(id.0), 0) {
+            NIL => None,
+            index => Some(index),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn session(&self, id: SessionId) -> Option<u32> {
+        match self.session_index.get(usize::from(id.0)) {
+            None | Some(&NIL) => None,
+            Some(&index) => Some(index),
+        }
+    }
+
+    /// The account, when the session may use it.
+    #[inline]
+    pub(crate) fn account(&self, id: AccountId, session: u32) -> Option<u32> {
+        match self.account_index.find(u64::from(id.0), session) {
+            NIL => None,
+            index => Some(index),
+        }
+    }
+
+    pub(crate) fn any_account(&self, id: AccountId) -> Option<usize> {
+        self.account(id, ANY_SESSION).map(|index| index as usize)
+    }
+
+    /// A number for the next report to a client.
+    pub(crate) const fn next_exec_id(&mut self) -> ExecId {
+        self.exec_count += 1;
+        ExecId(OrderId::new(self.shard, self.exec_count).0)
+    }
+
+    /// Counts a report on its way to a client.
+    pub(crate) const fn sent(&mut self, exec: ExecReport, traded: i128) -> Report {
+        self.counters.count_report(exec.exec_type);
+        Report {
+            exec,
+            traded: Notional(traded),
+        }
+    }
+
+    fn view(&self, order: &Order) -> OrderView {
+        order.view(!self.venues[usize::from(order.venue.0)].is_up)
+    }
+
+    fn add_session_accounts(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
+        for session in &config.sessions {
+            let index = self.session(session.id).unwrap_or(NIL);
+            for &id in &session.accounts {
+                let Some(account) = self.account(id, ANY_SESSION) else {
+                    return Err(ConfigError::UnknownAccount(id));
+                };
+                if self.account(id, index).is_some() {
+                    return Err(ConfigError::RepeatedAccount(session.id, id));
+                }
+                self.account_index.insert(u64::from(id.0), index, account);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_routes(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
+        let is_venue = |venue: VenueId| usize::from(venue.0) < config.venues.len();
+        if let Some(instrument) = self.instruments.iter().find(|instrument| !is_venue(instrument.venue)) {
+            return Err(ConfigError::UnknownVenue(instrument.venue));
+        }
+        for (index, route) in config.routes.iter().enumerate() {
+            if !is_venue(route.venue) {
+                return Err(ConfigError::UnknownVenue(route.venue));
+            }
+            if config.routes[..index].iter().any(|earlier| earlier.key == route.key) {
+                return Err(ConfigError::DuplicateRoute(route.key));
+            }
+            match route.key {
+                RouteKey::Instrument(id) => {
+                    let instrument = self.instrument(id).ok_or(ConfigError::UnknownInstrument(id))?;
+                    self.instruments[instrument as usize].venue = route.venue;
+                }
+                RouteKey::Account(id) => {
+                    let account = self.any_account(id).ok_or(ConfigError::UnknownAccount(id))?;
+                    self.accounts[account].route = Some(route.venue);
+                }
+                RouteKey::Session(id) => {
+                    let session = self.session(id).ok_or(ConfigError::UnknownSession(id))?;
+                    self.sessions[session as usize].route = Some(route.venue);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map), ConfigError> {
+    let mut index = Map::new(config.instruments.len());
+    let mut states = Vec::with_capacity(config.instruments.len());
+    for (position, instrument) in (0..).zip(&config.instruments) {
+        let id = instrument.id;
+        if index.find(u64::from(id.0), 0) != NIL {
+            return Err(ConfigError::DuplicateInstrument(id));
+        }
+        if instrument.tick_size.0 <= 0 || instrument.lot_size == 0 {
+            return Err(ConfigError::InvalidInstrument(id));
+        }
+        let class = instrument.limit_class;
+        let Some(&limits) = config.classes.get(usize::from(class.0)) else {
+            return Err(ConfigError::UnknownClass(id, class));
+        };
+        index.insert(u64::from(id.0), 0, position);
+        states.push(InstrumentState {
+            id,
+            tick_size: instrument.tick_size,
+            reference_price: instrument.reference_price,
+            lot_size: instrument.lot_size,
+            venue: instrument.venue,
+            limits,
+        });
+    }
+    for &(id, limits) in &config.overrides {
+        match index.find(u64::from(id.0), 0) {
+            NIL => return Err(ConfigError::UnknownInstrument(id)),
+            position => states[position as usize].limits = limits,
+        }
+    }
+    match states.iter().find(|state| !state.limits.are_valid()) {
+        Some(state) => Err(ConfigError::InvalidInstrumentLimit(state.id)),
+        None => Ok((states, index)),
+    }
+}
+
+fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), ConfigError> {
+    let permissions: usize = config.sessions.iter().map(|session| session.accounts.len()).sum();
+    let mut index = Map::new(config.accounts.len() + permissions);
+    let mut states = Vec::with_capacity(config.accounts.len());
+    for (position, account) in (0..).zip(&config.accounts) {
+        if index.find(u64::from(account.id.0), ANY_SESSION) != NIL {
+            return Err(ConfigError::DuplicateAccount(account.id));
+        }
+        if !account.limits.are_valid() {
+            return Err(ConfigError::InvalidAccountLimit(account.id));
+        }
+        index.insert(u64::from(account.id.0), ANY_SESSION, position);
+        states.push(AccountState {
+            id: account.id,
+            limits: account.limits,
+            shared_limit: account.shared_limit,
+            killed: false,
+            route: None,
+            exposure: AccountExposure::default(),
+        });
+    }
+    Ok((states, index))
+}
+
+fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]>), ConfigError> {
+    let highest = config.sessions.iter().map(|session| session.id.0).max().unwrap_or(0);
+    let mut index = vec![NIL; usize::from(highest) + 1].into_boxed_slice();
+    let mut states = Vec::with_capacity(config.sessions.len());
+    for (position, session) in (0..).zip(&config.sessions) {
+        if session.id.0 == 0 || index[usize::from(session.id.0)] != NIL {
+            return Err(ConfigError::DuplicateSession(session.id));
+        }
+        if session.max_open_orders == 0 {
+            return Err(ConfigError::InvalidSessionLimit(session.id));
+        }
+        index[usize::from(session.id.0)] = position;
+        states.push(SessionState {
+            owner: session.owner,
+            max_open_orders: session.max_open_orders,
+            cancel_on_disconnect: session.cancel_on_disconnect,
+            killed: false,
+            route: None,
+            last_client_order_id: ClientOrderId(0),
+            orders: List::EMPTY,
+        });
+    }
+    Ok((states, index))
+}

@@ -1,0 +1,398 @@
+//! What venues say: their reports become the client's, and exposure follows.
+//!
+//! A link delivers a venue's reports in the order in which they were made, each exactly once. Races are therefore only
+//! those between our requests on their way out and what the venue decided before it saw them: a trade while a cancel or a
+//! replace is pending, or an end of the order that leaves the pending request without anything to act on. What the venue
+//! says holds. A request that outlives its order is answered here with [`Reason::TooLate`], once, and the venue's own answer
+//! to it is then [`Anomaly::Late`].
+
+use crate::counters::Anomaly;
+use crate::exposure::{Claim, shared_units};
+use crate::map::NIL;
+use crate::order::{Order, PendingCancel, PendingReplace};
+use crate::report::Sink;
+use crate::state::Orders;
+use types::{ClientOrderId, ExecReport, ExecType, OrderId, Quantity, Reason, Timestamp, VenueId};
+
+impl Orders {
+    /// Takes in a report of a venue and gives what clients are to know of it. Returns the gateway's number of the order.
+    ///
+    /// # Errors
+    /// What is wrong with the report; it is counted and no client hears of it.
+    pub fn on_venue_report<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        venue: VenueId,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<OrderId, Anomaly> {
+        self.version += 1;
+        let result = self.find(venue, report).and_then(|slot| {
+            let order_id = OrderId(self.table.order(slot).number);
+            match report.exec_type {
+                ExecType::New => self.on_new(now, slot, report, sink),
+                ExecType::Fill => self.on_fill(now, slot, report, sink),
+                ExecType::Canceled => self.on_canceled(slot, report, sink),
+                ExecType::Expired => self.on_expired(slot, report, sink),
+                ExecType::Rejected => self.on_rejected(slot, report, sink),
+                ExecType::Replaced => self.on_replaced(now, slot, report, sink),
+                ExecType::RequestRejected => self.on_request_rejected(now, slot, report, sink),
+                ExecType::MassCancelAccepted => Err(Anomaly::Unexpected),
+            }
+            .map(|()| order_id)
+        });
+        if let Err(anomaly) = result {
+            self.counters.count_anomaly(anomaly);
+        }
+        result
+    }
+
+    /// The venue's link works: new orders go there again.
+    pub fn on_venue_up(&mut self, venue: VenueId) {
+        self.set_venue_up(venue, true);
+    }
+
+    /// The venue's link is down: new orders and replaces for it are refused. Its open orders stay as they are, in doubt:
+    /// the link keeps what was sent and asks for what was missed when it is up again.
+    pub fn on_venue_down(&mut self, venue: VenueId) {
+        self.set_venue_up(venue, false);
+    }
+
+    fn set_venue_up(&mut self, venue: VenueId, is_up: bool) {
+        self.version += 1;
+        if let Some(venue) = self.venues.get_mut(usize::from(venue.0)) {
+            venue.is_up = is_up;
+        }
+    }
+
+    /// The open order that a report is about.
+    #[inline]
+    fn find(&self, venue: VenueId, report: &ExecReport) -> Result<u32, Anomaly> {
+        let number = report.client_order_id.0;
+        let slot = self.numbers.slot(number).ok_or(Anomaly::UnknownOrder)?;
+        let order = self.table.order(slot);
+        if !order.has_number(number) {
+            return Err(match report.exec_type {
+                ExecType::Fill => Anomaly::TradeAfterEnd,
+                _ => Anomaly::Late,
+            });
+        }
+        if order.venue != venue {
+            return Err(Anomaly::WrongVenue);
+        }
+        if order.instrument_id != report.instrument || order.side != report.side {
+            return Err(Anomaly::WrongTerms);
+        }
+        Ok(slot)
+    }
+
+    fn on_new<S: Sink>(&mut self, now: Timestamp, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
+        if self.table.order(slot).acknowledged {
+            return Err(Anomaly::Unexpected);
+        }
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        order.acknowledge(now, report);
+        let exec = order.report(ExecType::New, exec_id, Reason::None);
+        sink.report(&self.sent(exec, 0));
+        Ok(())
+    }
+
+    fn on_fill<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        let lots = report.last_quantity;
+        let leaves = self.table.order(slot).leaves();
+        if lots.is_zero() || lots > leaves {
+            return Err(Anomaly::Overfill);
+        }
+        if report.last_price.is_null() {
+            return Err(Anomaly::WrongTerms);
+        }
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        // A trade says as well that the order was accepted.
+        order.acknowledge(now, report);
+        order.cumulative += lots;
+        order.traded += i128::from(report.last_price.0) * i128::from(lots.0);
+        order.used += lots.notional(order.weight_price, order.lot_size).0;
+        let exec = ExecReport {
+            last_price: report.last_price,
+            last_quantity: lots,
+            ..order.report(ExecType::Fill, exec_id, Reason::None)
+        };
+        let (side, position, traded) = (order.side, order.position, order.traded);
+        self.positions.entry_mut(position).trade(side, lots);
+        self.update_claim(slot);
+        sink.report(&self.sent(exec, traded));
+        if lots == leaves {
+            self.end(slot, sink);
+        }
+        Ok(())
+    }
+
+    fn on_canceled<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        let mut exec = order.report(ExecType::Canceled, exec_id, venue_reason(report, Reason::Venue));
+        if let Some(cancel) = order.cancel
+            && cancel.number == report.client_order_id.0
+        {
+            exec.reason = cancel.cause;
+            if cancel.client_order_id != ClientOrderId(0) {
+                exec.client_order_id = cancel.client_order_id;
+                exec.orig_client_order_id = order.client_order_id;
+            }
+            order.cancel = None;
+        }
+        let traded = order.traded;
+        sink.report(&self.sent(exec, traded));
+        self.end(slot, sink);
+        Ok(())
+    }
+
+    fn on_expired<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
+        self.expire(slot, venue_reason(report, Reason::DayEnded), sink);
+        Ok(())
+    }
+
+    /// Ends the order because its time is over.
+    pub(crate) fn expire<S: Sink>(&mut self, slot: u32, reason: Reason, sink: &mut S) {
+        let exec_id = self.next_exec_id();
+        let order = self.table.order(slot);
+        let (exec, traded) = (order.report(ExecType::Expired, exec_id, reason), order.traded);
+        sink.report(&self.sent(exec, traded));
+        self.end(slot, sink);
+    }
+
+    fn on_rejected<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
+        let order = self.table.order(slot);
+        if report.reason == Reason::DuplicateClientOrderId {
+            return Err(Anomaly::Duplicate);
+        }
+        if order.acknowledged || report.client_order_id.0 != order.number {
+            return Err(Anomaly::Unexpected);
+        }
+        let exec_id = self.next_exec_id();
+        let reason = venue_reason(report, Reason::Venue);
+        let exec = self.table.order(slot).report(ExecType::Rejected, exec_id, reason);
+        sink.report(&self.sent(exec, 0));
+        self.end(slot, sink);
+        Ok(())
+    }
+
+    fn on_replaced<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        let replace = self.pending_replace(slot, report).ok_or(Anomaly::Unexpected)?;
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        let (old_id, session) = (order.client_order_id, order.session);
+        order.acknowledge(now, report);
+        order.replace = None;
+        order.client_order_id = replace.client_order_id;
+        order.venue_number = replace.number;
+        order.price = replace.price;
+        order.weight_price = replace.price;
+        order.quantity = replace.quantity;
+        let exec = ExecReport {
+            orig_client_order_id: old_id,
+            ..order.report(ExecType::Replaced, exec_id, Reason::None)
+        };
+        let (traded, is_over) = (order.traded, order.leaves().is_zero());
+        self.by_client_id.remove(old_id.0, session);
+        self.follow_terms(slot);
+        sink.report(&self.sent(exec, traded));
+        if is_over {
+            // The venue traded all of the new total before it saw the replace.
+            self.end(slot, sink);
+        } else {
+            self.release_surplus(slot, sink);
+        }
+        Ok(())
+    }
+
+    fn on_request_rejected<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        if report.reason == Reason::DuplicateClientOrderId {
+            return Err(Anomaly::Duplicate);
+        }
+        if let Some(replace) = self.pending_replace(slot, report) {
+            self.replace_failed(now, slot, replace, venue_reason(report, Reason::Venue), sink);
+            return Ok(());
+        }
+        match self.table.order(slot).cancel {
+            Some(cancel) if cancel.number == report.client_order_id.0 => {
+                self.cancel_failed(now, slot, cancel, venue_reason(report, Reason::Venue), sink)
+            }
+            _ => Err(Anomaly::Unexpected),
+        }
+    }
+
+    /// The order stays as it was before the replace.
+    fn replace_failed<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        replace: PendingReplace,
+        reason: Reason,
+        sink: &mut S,
+    ) {
+        let order = self.table.order_mut(slot);
+        order.updated = now;
+        order.replace = None;
+        let order = *order;
+        self.by_client_id.remove(replace.client_order_id.0, order.session);
+        self.follow_terms(slot);
+        sink.report(&self.rejection(&order, replace.client_order_id, reason));
+        self.release_surplus(slot, sink);
+    }
+
+    fn cancel_failed<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        cancel: PendingCancel,
+        reason: Reason,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        let order = self.table.order_mut(slot);
+        order.updated = now;
+        if cancel.aimed_at != order.venue_number {
+            // It named the order by the number of a replace that the venue refused. The next one cannot miss, because
+            // nothing is replaced while a cancel is pending.
+            self.queue_cancel(slot, cancel.client_order_id, cancel.cause);
+            return Ok(());
+        }
+        order.cancel = None;
+        if cancel.client_order_id == ClientOrderId(0) {
+            return Err(Anomaly::CancelRefused);
+        }
+        let order = *order;
+        sink.report(&self.rejection(&order, cancel.client_order_id, reason));
+        Ok(())
+    }
+
+    /// The order's pending replace, when the report answers it.
+    fn pending_replace(&self, slot: u32, report: &ExecReport) -> Option<PendingReplace> {
+        let replace = self.table.order(slot).replace?;
+        (replace.number == report.client_order_id.0).then_some(replace)
+    }
+
+    /// Corrects exposure after a change of the order in `slot`.
+    #[inline]
+    pub(crate) fn update_claim(&mut self, slot: u32) {
+        let order = self.table.order_mut(slot);
+        let (old, new) = (order.claim, order.claim());
+        order.claim = new;
+        let (side, position, account) = (order.side, order.position, order.account);
+        self.positions.entry_mut(position).change(side, old, new);
+        self.accounts[account as usize].exposure.change(side, old, new);
+    }
+
+    /// Corrects exposure and the own-order book after a change of price or quantity, real or pending.
+    pub(crate) fn follow_terms(&mut self, slot: u32) {
+        self.update_claim(slot);
+        let order = self.table.order(slot);
+        if order.book != NIL {
+            self.own.remove(order.book, order.side, slot);
+            self.own.insert(order.book, order.side, order.own_price(), slot);
+        }
+    }
+
+    /// Gives back what the order holds of its account's shared limit beyond its need.
+    fn release_surplus<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+        let order = self.table.order_mut(slot);
+        if order.held == 0 {
+            return;
+        }
+        let surplus = order.held - shared_units(order.used + order.claim.notional);
+        order.held -= surplus;
+        let account = &mut self.accounts[order.account as usize];
+        account.exposure.held -= surplus;
+        if surplus > 0 {
+            sink.release(account.id, surplus);
+        }
+    }
+
+    /// Ends the order in `slot`, whose last report was given: the one place where an order leaves the tables, so that
+    /// whatever it claimed is released once.
+    pub(crate) fn end<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+        self.answer_pending(slot, sink);
+        let order = *self.table.order(slot);
+        self.by_client_id.remove(order.client_order_id.0, order.session);
+        if order.book != NIL {
+            self.own.remove(order.book, order.side, slot);
+        }
+        let session = &mut self.sessions[order.session as usize];
+        self.session_links.remove(&mut session.orders, slot);
+
+        let position = self.positions.entry_mut(order.position);
+        position.open_orders -= 1;
+        position.change(order.side, order.claim, Claim::default());
+        let account = &mut self.accounts[order.account as usize];
+        account.exposure.open_orders -= 1;
+        account.exposure.change(order.side, order.claim, Claim::default());
+        if order.held > 0 {
+            let used = shared_units(order.used);
+            account.exposure.held -= order.held;
+            account.exposure.used += used;
+            if order.held > used {
+                sink.release(account.id, order.held - used);
+            }
+        }
+        self.table.free(slot);
+        self.counters.ended += 1;
+    }
+
+    /// Answers the requests that the order's end left without anything to act on.
+    fn answer_pending<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+        self.unqueue_cancel(slot);
+        let order = *self.table.order(slot);
+        if let Some(replace) = order.replace {
+            self.by_client_id.remove(replace.client_order_id.0, order.session);
+            self.reject_too_late(&order, replace.client_order_id, sink);
+        }
+        if let Some(cancel) = order.cancel
+            && cancel.client_order_id != ClientOrderId(0)
+        {
+            self.reject_too_late(&order, cancel.client_order_id, sink);
+        }
+    }
+
+    fn reject_too_late<S: Sink>(&mut self, order: &Order, request: ClientOrderId, sink: &mut S) {
+        let mut report = self.rejection(order, request, Reason::TooLate);
+        report.exec.leaves = Quantity::ZERO;
+        sink.report(&report);
+    }
+}
+
+impl Order {
+    /// Notes that the venue knows the order.
+    fn acknowledge(&mut self, now: Timestamp, report: &ExecReport) {
+        self.acknowledged = true;
+        self.updated = now;
+        self.venue_order_id = report.order_id;
+    }
+}
+
+/// The venue's reason, or ours where it gave none.
+fn venue_reason(report: &ExecReport, otherwise: Reason) -> Reason {
+    match report.reason {
+        Reason::None => otherwise,
+        reason => reason,
+    }
+}
