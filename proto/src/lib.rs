@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+pub mod fix;
 pub mod itch;
 pub mod mold;
 pub mod soup;

@@ -1,0 +1,379 @@
+//! The scan over fields, `tag=value<SOH>`, and what a message can do wrong.
+
+use super::{SOH, tag, value};
+
+/// One field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field<'a> {
+    /// Tag number, 1 to 99999.
+    pub tag: u32,
+    /// The text after `=`, never empty.
+    pub value: &'a [u8],
+}
+
+/// SessionRejectReason (373).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum RejectReason {
+    /// The tag is not a number, or not one of FIX.
+    InvalidTagNumber = 0,
+    /// A tag that the message needs is missing.
+    RequiredTagMissing = 1,
+    /// Nothing stands after `=`.
+    TagWithoutValue = 4,
+    /// Out of range, or not one of the values defined for the tag.
+    ValueIncorrect = 5,
+    /// Not of the tag's type.
+    IncorrectDataFormat = 6,
+    /// SenderCompID or TargetCompID is not this session's.
+    CompIdProblem = 9,
+    /// SendingTime is too far from the clock.
+    SendingTimeAccuracy = 10,
+    /// No such message type.
+    InvalidMsgType = 11,
+    /// A tag stands twice.
+    TagAppearsTwice = 13,
+    /// A header field stands in the body.
+    TagOutOfOrder = 14,
+    /// None of the others.
+    Other = 99,
+}
+
+/// What is wrong with a message, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// SessionRejectReason (373).
+    pub reason: RejectReason,
+    /// RefTagID (371); 0 when no tag can be named.
+    pub tag: u32,
+}
+
+/// The fields of a run of bytes, in order. A faulty field is an error and the scan goes on after it.
+///
+/// Delimiters are found 64 bytes at a time and kept as a bit set. So the search for the end of a field does not wait for
+/// where the field began, which a search from field to field would: that chain of loads is most of a scan's time.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    bytes: &'a [u8],
+    /// Where the next field starts.
+    at: usize,
+    /// Where the block of 64 bytes starts whose delimiters are in `delimiters`.
+    block: usize,
+    /// Bit n: there is a delimiter at `block` + n that is not used yet.
+    delimiters: u64,
+    /// The data field that may follow, and its length.
+    data: (u32, usize),
+}
+
+impl RejectReason {
+    /// The specification's words, for Text (58).
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::InvalidTagNumber => "Invalid tag number",
+            Self::RequiredTagMissing => "Required tag missing",
+            Self::TagWithoutValue => "Tag specified without a value",
+            Self::ValueIncorrect => "Value is incorrect (out of range) for this tag",
+            Self::IncorrectDataFormat => "Incorrect data format for value",
+            Self::CompIdProblem => "CompID problem",
+            Self::SendingTimeAccuracy => "SendingTime accuracy problem",
+            Self::InvalidMsgType => "Invalid MsgType",
+            Self::TagAppearsTwice => "Tag appears more than once",
+            Self::TagOutOfOrder => "Tag specified out of required order",
+            Self::Other => "Other",
+        }
+    }
+
+    /// From its number on the wire.
+    #[must_use]
+    pub const fn from_u64(value: u64) -> Option<Self> {
+        Some(match value {
+            0 => Self::InvalidTagNumber,
+            1 => Self::RequiredTagMissing,
+            4 => Self::TagWithoutValue,
+            5 => Self::ValueIncorrect,
+            6 => Self::IncorrectDataFormat,
+            9 => Self::CompIdProblem,
+            10 => Self::SendingTimeAccuracy,
+            11 => Self::InvalidMsgType,
+            13 => Self::TagAppearsTwice,
+            14 => Self::TagOutOfOrder,
+            99 => Self::Other,
+            _ => return None,
+        })
+    }
+}
+
+impl Violation {
+    /// A tag that the message needs is missing.
+    #[must_use]
+    pub const fn missing(tag: u32) -> Self {
+        Self::new(RejectReason::RequiredTagMissing, tag)
+    }
+
+    /// The value is out of range, or not one of those defined.
+    #[must_use]
+    pub const fn incorrect(tag: u32) -> Self {
+        Self::new(RejectReason::ValueIncorrect, tag)
+    }
+
+    /// The value is not of the tag's type.
+    #[must_use]
+    pub const fn format(tag: u32) -> Self {
+        Self::new(RejectReason::IncorrectDataFormat, tag)
+    }
+
+    /// Any reason.
+    #[must_use]
+    pub const fn new(reason: RejectReason, tag: u32) -> Self {
+        Self { reason, tag }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of `bytes`.
+    #[inline]
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            block: 0,
+            delimiters: delimiters(bytes),
+            data: (0, 0),
+        }
+    }
+
+    /// Where the next field starts.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Where the next delimiter stands, or the length. Uses it up.
+    #[inline]
+    fn next_delimiter(&mut self) -> usize {
+        while self.delimiters == 0 {
+            let Some(rest) = self.bytes.get(self.block + BLOCK..).filter(|rest| !rest.is_empty()) else {
+                return self.bytes.len();
+            };
+            self.block += BLOCK;
+            self.delimiters = delimiters(rest);
+        }
+        let found = self.block + self.delimiters.trailing_zeros() as usize;
+        self.delimiters &= self.delimiters - 1;
+        found
+    }
+
+    /// Uses up delimiters to the one at `end`, which ends a data field.
+    #[cold]
+    fn pass_data(&mut self, end: usize) {
+        while self.next_delimiter() < end {}
+    }
+
+    /// Steps over the rest of a faulty field whose delimiter is not used up.
+    #[cold]
+    fn skip(&mut self, violation: Violation) -> Violation {
+        self.at = self.next_delimiter() + 1;
+        self.data = (0, 0);
+        violation
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, Violation>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.bytes;
+        if self.at >= bytes.len() {
+            return None;
+        }
+        let Some((tag, at)) = tag_at(bytes, self.at) else {
+            return Some(Err(self.skip(Violation::new(RejectReason::InvalidTagNumber, 0))));
+        };
+        let end = if self.data.0 == tag {
+            let end = at + self.data.1;
+            if bytes.get(end) != Some(&SOH) {
+                return Some(Err(self.skip(Violation::format(tag))));
+            }
+            self.pass_data(end);
+            end
+        } else {
+            self.next_delimiter()
+        };
+        self.at = end + 1;
+        self.data.0 = 0;
+        if end == at {
+            return Some(Err(Violation::new(RejectReason::TagWithoutValue, tag)));
+        }
+        // Without a delimiter at its end the run of bytes was cut: take what is there.
+        let value = bytes.get(at..end).unwrap_or_default();
+        if let Some(data_tag) = tag::data_field(tag) {
+            match value::parse_u64(value).map(usize::try_from) {
+                Some(Ok(length)) if length <= bytes.len() => self.data = (data_tag, length),
+                _ => return Some(Err(Violation::format(tag))),
+            }
+        }
+        Some(Ok(Field { tag, value }))
+    }
+}
+
+/// The tag that starts at `from`, and where its value starts.
+#[inline]
+fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
+    // Nearly every tag has two or three digits.
+    if let Some(&[first, second, third, fourth]) = bytes.get(from..).and_then(<[u8]>::first_chunk) {
+        let (hundreds, tens, units) = (digit(first), digit(second), digit(third));
+        if third == b'=' && hundreds <= 9 && tens <= 9 {
+            let tag = hundreds * 10 + tens;
+            return (tag > 0).then_some((tag, from + 3));
+        }
+        if fourth == b'=' && hundreds <= 9 && tens <= 9 && units <= 9 {
+            let tag = hundreds * 100 + tens * 10 + units;
+            return (tag > 0).then_some((tag, from + 4));
+        }
+    }
+    any_tag_at(bytes, from)
+}
+
+fn any_tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
+    let mut tag = 0;
+    for (at, &byte) in bytes.iter().enumerate().skip(from) {
+        if byte == b'=' {
+            return (tag > 0).then_some((tag, at + 1));
+        }
+        tag = tag * 10 + digit(byte);
+        if digit(byte) > 9 || tag > MAX_TAG {
+            return None;
+        }
+    }
+    None
+}
+
+/// The digit's value; above 9 when the byte is no digit.
+#[inline]
+const fn digit(byte: u8) -> u32 {
+    byte.wrapping_sub(b'0') as u32
+}
+
+/// A bit for each delimiter in the first 64 bytes.
+#[inline]
+fn delimiters(bytes: &[u8]) -> u64 {
+    let Some(block) = bytes.first_chunk::<BLOCK>() else {
+        return last_delimiters(bytes);
+    };
+    let (words, _) = block.as_chunks::<8>();
+    words.iter().enumerate().fold(0, |bits, (index, word)| {
+        bits | (delimiters_of_word(*word) << (8 * index))
+    })
+}
+
+/// The same for fewer than 64 bytes.
+#[inline]
+fn last_delimiters(bytes: &[u8]) -> u64 {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    words.iter().chain([&last]).enumerate().fold(0, |bits, (index, word)| {
+        bits | (delimiters_of_word(*word) << (8 * index))
+    })
+}
+
+/// A bit for each of 8 bytes, by arithmetic on all at once: a byte that equals the delimiter becomes zero, zero bytes get
+/// their highest bit set and all others lose it, and a multiplication gathers these bits.
+#[inline]
+const fn delimiters_of_word(word: [u8; 8]) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const LOWS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let differs = u64::from_le_bytes(word) ^ (ONES * SOH as u64);
+    let zeros = !(((differs & LOWS) + LOWS) | differs | LOWS);
+    (zeros >> 7).wrapping_mul(GATHER) >> 56
+}
+
+/// Bytes whose delimiters are found at once: one for each bit of a word.
+const BLOCK: usize = 64;
+
+/// Highest tag that is taken for one.
+const MAX_TAG: u32 = 99_999;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn scan(bytes: &[u8]) -> Vec<Result<(u32, &[u8]), Violation>> {
+        Fields::new(bytes)
+            .map(|field| field.map(|field| (field.tag, field.value)))
+            .collect()
+    }
+
+    #[test]
+    fn fields_come_in_order() {
+        assert_eq!(
+            scan(b"35=D\x0111=a=b\x0155=INTC\x01"),
+            [Ok((35, &b"D"[..])), Ok((11, b"a=b")), Ok((55, b"INTC"))]
+        );
+    }
+
+    #[test]
+    fn a_faulty_field_is_told_and_the_scan_goes_on() {
+        let invalid = Err(Violation::new(RejectReason::InvalidTagNumber, 0));
+        for bytes in [
+            &b"x=1\x0155=A\x01"[..],
+            b"=1\x0155=A\x01",
+            b"0=1\x0155=A\x01",
+            b"100000=1\x0155=A\x01",
+            b"5\x0155=A\x01",
+            b"\x0155=A\x01",
+        ] {
+            assert_eq!(scan(bytes), [invalid, Ok((55, &b"A"[..]))]);
+        }
+        assert_eq!(
+            scan(b"11=\x0155=A\x01"),
+            [
+                Err(Violation::new(RejectReason::TagWithoutValue, 11)),
+                Ok((55, &b"A"[..]))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_data_field_may_hold_the_delimiter() {
+        assert_eq!(
+            scan(b"95=5\x0196=a\x01=\x01b\x0158=t\x01"),
+            [Ok((95, &b"5"[..])), Ok((96, b"a\x01=\x01b")), Ok((58, b"t"))]
+        );
+    }
+
+    #[test]
+    fn a_data_field_with_a_wrong_length_is_refused() {
+        assert_eq!(scan(b"95=3\x0196=ab\x01")[1], Err(Violation::format(96)));
+        assert_eq!(scan(b"95=99999999\x0196=ab\x01")[0], Err(Violation::format(95)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_scan_ends_and_stays_inside(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut fields = Fields::new(&bytes);
+            let mut before = 0;
+            while fields.next().is_some() {
+                prop_assert!(fields.position() > before);
+                before = fields.position();
+            }
+        }
+
+        #[test]
+        fn delimiters_are_found_where_a_plain_search_finds_them(
+            bytes in proptest::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(2), Just(0x81), any::<u8>()], 0..200),
+        ) {
+            let mut fields = Fields::new(&bytes);
+            for at in (0..bytes.len()).filter(|&at| bytes[at] == SOH) {
+                prop_assert_eq!(fields.next_delimiter(), at);
+            }
+            prop_assert_eq!(fields.next_delimiter(), bytes.len());
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! NewOrderSingle (D), OrderCancelRequest (F) and OrderCancelReplaceRequest (G).
+//!
+//! A view is what is needed of a message whose form is right. Whether the gateway trades it (a symbol it knows, a stop
+//! order it does not) is the order logic's to say, with an ExecutionReport and not with a Reject. So codes that FIX
+//! defines pass, and what FIX leaves to conditions (OrderQty, Price) may be absent.
+
+use super::code::{is_ord_type, is_side, is_tif};
+use super::encoder::{Body, Encoder};
+use super::field::{Field, Fields, RejectReason, Violation};
+use super::{MAX_VALUE_LENGTH, msg_type, tag, time, value};
+use types::{Price, Timestamp, Trigger};
+
+/// NewOrderSingle (D).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewOrderSingle<'a> {
+    /// Account (1); empty when absent.
+    pub account: &'a [u8],
+    /// ClOrdID (11).
+    pub cl_ord_id: &'a [u8],
+    /// OrderQty (38), units; 0 when absent, fractional or negative.
+    pub quantity: u64,
+    /// OrdType (40), a code of FIX; [`super::ord_type_from_code`] tells whether it is traded.
+    pub ord_type: u8,
+    /// Price (44), 1e-9; [`Price::NULL`] when absent.
+    pub price: Price,
+    /// Side (54), a code of FIX; [`super::side_from_code`] tells whether it is traded.
+    pub side: u8,
+    /// Symbol (55).
+    pub symbol: &'a [u8],
+    /// TimeInForce (59), a code of FIX, Day when absent; [`super::tif_from_code`] tells whether it is traded.
+    pub time_in_force: u8,
+    /// TransactTime (60).
+    pub transact_time: Timestamp,
+    /// The tick that caused the order ([`tag::TRIGGER`]); [`Trigger::NONE`] when absent.
+    pub trigger: Trigger,
+}
+
+/// OrderCancelRequest (F).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderCancelRequest<'a> {
+    /// ClOrdID (11) of the request.
+    pub cl_ord_id: &'a [u8],
+    /// OrigClOrdID (41) of the order.
+    pub orig_cl_ord_id: &'a [u8],
+    /// OrderQty (38), units; 0 when absent.
+    pub quantity: u64,
+    /// Side (54), a code of FIX.
+    pub side: u8,
+    /// Symbol (55).
+    pub symbol: &'a [u8],
+    /// TransactTime (60).
+    pub transact_time: Timestamp,
+}
+
+/// OrderCancelReplaceRequest (G).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderCancelReplaceRequest<'a> {
+    /// Account (1); empty when absent.
+    pub account: &'a [u8],
+    /// ClOrdID (11) of the request, and of the order once it is replaced.
+    pub cl_ord_id: &'a [u8],
+    /// OrigClOrdID (41) of the order.
+    pub orig_cl_ord_id: &'a [u8],
+    /// OrderQty (38), the new total in units; 0 when absent, fractional or negative.
+    pub quantity: u64,
+    /// OrdType (40), a code of FIX.
+    pub ord_type: u8,
+    /// Price (44), the new limit, 1e-9; [`Price::NULL`] when absent.
+    pub price: Price,
+    /// Side (54), a code of FIX.
+    pub side: u8,
+    /// Symbol (55).
+    pub symbol: &'a [u8],
+    /// TimeInForce (59), a code of FIX, Day when absent.
+    pub time_in_force: u8,
+    /// TransactTime (60).
+    pub transact_time: Timestamp,
+}
+
+/// The values of a request as they stand in it; empty when absent.
+#[derive(Default)]
+struct RawRequest<'a> {
+    account: &'a [u8],
+    cl_ord_id: &'a [u8],
+    quantity: &'a [u8],
+    ord_type: &'a [u8],
+    orig_cl_ord_id: &'a [u8],
+    price: &'a [u8],
+    side: &'a [u8],
+    symbol: &'a [u8],
+    time_in_force: &'a [u8],
+    transact_time: &'a [u8],
+    trigger: &'a [u8],
+}
+
+impl<'a> NewOrderSingle<'a> {
+    /// Reads the body of a message of type D.
+    ///
+    /// # Errors
+    /// What a session Reject has to say.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
+        let raw = RawRequest::scan(body)?;
+        Ok(Self {
+            account: raw.account,
+            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
+            quantity: quantity(raw.quantity)?,
+            ord_type: code(tag::ORD_TYPE, raw.ord_type, is_ord_type)?,
+            price: price(tag::PRICE, raw.price)?,
+            side: code(tag::SIDE, raw.side, is_side)?,
+            symbol: required(tag::SYMBOL, raw.symbol)?,
+            time_in_force: time_in_force(raw.time_in_force)?,
+            transact_time: timestamp(tag::TRANSACT_TIME, raw.transact_time)?,
+            trigger: trigger(raw.trigger)?,
+        })
+    }
+}
+
+impl Body for NewOrderSingle<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::NEW_ORDER_SINGLE
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::ACCOUNT, self.account);
+        encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
+        encoder.number(tag::ORDER_QTY, self.quantity);
+        encoder.code(tag::ORD_TYPE, self.ord_type);
+        encoder.price(tag::PRICE, self.price);
+        encoder.code(tag::SIDE, self.side);
+        encoder.text(tag::SYMBOL, self.symbol);
+        encoder.code(tag::TIME_IN_FORCE, self.time_in_force);
+        encoder.time(tag::TRANSACT_TIME, self.transact_time);
+        if self.trigger != Trigger::NONE {
+            encoder.number(tag::TRIGGER, self.trigger.0);
+        }
+    }
+}
+
+impl<'a> OrderCancelRequest<'a> {
+    /// Reads the body of a message of type F.
+    ///
+    /// # Errors
+    /// What a session Reject has to say.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
+        let raw = RawRequest::scan(body)?;
+        Ok(Self {
+            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
+            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, raw.orig_cl_ord_id)?,
+            quantity: quantity(raw.quantity)?,
+            side: code(tag::SIDE, raw.side, is_side)?,
+            symbol: required(tag::SYMBOL, raw.symbol)?,
+            transact_time: timestamp(tag::TRANSACT_TIME, raw.transact_time)?,
+        })
+    }
+}
+
+impl Body for OrderCancelRequest<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::ORDER_CANCEL_REQUEST
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
+        if self.quantity > 0 {
+            encoder.number(tag::ORDER_QTY, self.quantity);
+        }
+        encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
+        encoder.code(tag::SIDE, self.side);
+        encoder.text(tag::SYMBOL, self.symbol);
+        encoder.time(tag::TRANSACT_TIME, self.transact_time);
+    }
+}
+
+impl<'a> OrderCancelReplaceRequest<'a> {
+    /// Reads the body of a message of type G.
+    ///
+    /// # Errors
+    /// What a session Reject has to say.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
+        let raw = RawRequest::scan(body)?;
+        Ok(Self {
+            account: raw.account,
+            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
+            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, raw.orig_cl_ord_id)?,
+            quantity: quantity(raw.quantity)?,
+            ord_type: code(tag::ORD_TYPE, raw.ord_type, is_ord_type)?,
+            price: price(tag::PRICE, raw.price)?,
+            side: code(tag::SIDE, raw.side, is_side)?,
+            symbol: required(tag::SYMBOL, raw.symbol)?,
+            time_in_force: time_in_force(raw.time_in_force)?,
+            transact_time: timestamp(tag::TRANSACT_TIME, raw.transact_time)?,
+        })
+    }
+}
+
+impl Body for OrderCancelReplaceRequest<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::ORDER_CANCEL_REPLACE_REQUEST
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::ACCOUNT, self.account);
+        encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
+        encoder.number(tag::ORDER_QTY, self.quantity);
+        encoder.code(tag::ORD_TYPE, self.ord_type);
+        encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
+        encoder.price(tag::PRICE, self.price);
+        encoder.code(tag::SIDE, self.side);
+        encoder.text(tag::SYMBOL, self.symbol);
+        encoder.code(tag::TIME_IN_FORCE, self.time_in_force);
+        encoder.time(tag::TRANSACT_TIME, self.transact_time);
+    }
+}
+
+impl<'a> RawRequest<'a> {
+    #[inline]
+    fn scan(body: &'a [u8]) -> Result<Self, Violation> {
+        let mut raw = Self::default();
+        for field in Fields::new(body) {
+            let field = field?;
+            let slot = match field.tag {
+                tag::ACCOUNT => &mut raw.account,
+                tag::CL_ORD_ID => &mut raw.cl_ord_id,
+                tag::ORDER_QTY => &mut raw.quantity,
+                tag::ORD_TYPE => &mut raw.ord_type,
+                tag::ORIG_CL_ORD_ID => &mut raw.orig_cl_ord_id,
+                tag::PRICE => &mut raw.price,
+                tag::SIDE => &mut raw.side,
+                tag::SYMBOL => &mut raw.symbol,
+                tag::TIME_IN_FORCE => &mut raw.time_in_force,
+                tag::TRANSACT_TIME => &mut raw.transact_time,
+                tag::TRIGGER => &mut raw.trigger,
+                _ => {
+                    not_a_header_field(field.tag)?;
+                    continue;
+                }
+            };
+            set(slot, field)?;
+        }
+        Ok(raw)
+    }
+}
+
+/// Fills a slot that is empty as long as its tag was not seen.
+#[inline]
+pub(super) fn set<'a>(slot: &mut &'a [u8], field: Field<'a>) -> Result<(), Violation> {
+    if !slot.is_empty() {
+        return Err(Violation::new(RejectReason::TagAppearsTwice, field.tag));
+    }
+    if field.value.len() > MAX_VALUE_LENGTH {
+        return Err(Violation::incorrect(field.tag));
+    }
+    *slot = field.value;
+    Ok(())
+}
+
+/// Header fields are out of order once the body has begun.
+#[inline]
+pub(super) fn not_a_header_field(tag: u32) -> Result<(), Violation> {
+    if tag::is_header(tag) {
+        return Err(Violation::new(RejectReason::TagOutOfOrder, tag));
+    }
+    Ok(())
+}
+
+#[inline]
+pub(super) fn required(tag: u32, value: &[u8]) -> Result<&[u8], Violation> {
+    if value.is_empty() {
+        return Err(Violation::missing(tag));
+    }
+    Ok(value)
+}
+
+#[inline]
+pub(super) fn code(tag: u32, value: &[u8], is_defined: fn(u8) -> bool) -> Result<u8, Violation> {
+    match *required(tag, value)? {
+        [code] if is_defined(code) => Ok(code),
+        _ => Err(Violation::incorrect(tag)),
+    }
+}
+
+/// [`Price::NULL`] when absent.
+#[inline]
+pub(super) fn price(tag: u32, value: &[u8]) -> Result<Price, Violation> {
+    if value.is_empty() {
+        return Ok(Price::NULL);
+    }
+    Price::parse(value).ok_or(Violation::format(tag))
+}
+
+#[inline]
+pub(super) fn timestamp(tag: u32, value: &[u8]) -> Result<Timestamp, Violation> {
+    time::parse_timestamp(required(tag, value)?).ok_or(Violation::format(tag))
+}
+
+#[inline]
+fn quantity(text: &[u8]) -> Result<u64, Violation> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    match value::parse_quantity(text) {
+        Some(quantity) => Ok(quantity),
+        // A number for FIX, and none that is traded: for the order logic to refuse.
+        None if Price::parse(text).is_some() => Ok(0),
+        None => Err(Violation::format(tag::ORDER_QTY)),
+    }
+}
+
+#[inline]
+fn time_in_force(value: &[u8]) -> Result<u8, Violation> {
+    if value.is_empty() {
+        return Ok(b'0');
+    }
+    code(tag::TIME_IN_FORCE, value, is_tif)
+}
+
+#[inline]
+fn trigger(text: &[u8]) -> Result<Trigger, Violation> {
+    if text.is_empty() {
+        return Ok(Trigger::NONE);
+    }
+    value::parse_u64(text)
+        .map(Trigger)
+        .ok_or(Violation::format(tag::TRIGGER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MessageHeader, TimePrecision};
+    use super::*;
+    use alloc::string::{String, ToString};
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    const ORDER: &str =
+        "1=ACC|11=ORD1|38=100|40=2|44=101.25|54=1|55=INTC|59=3|60=20260301-00:00:00.123|9001=72057594037927977|";
+
+    fn bytes(text: &str) -> Vec<u8> {
+        text.replace('|', "\x01").into_bytes()
+    }
+
+    fn body_of(body: &impl Body) -> Vec<u8> {
+        let mut buffer = vec![0; 2048];
+        let header = MessageHeader {
+            sender_comp_id: b"A",
+            target_comp_id: b"B",
+            sequence: 1,
+            sending_time: Timestamp(0),
+            orig_sending_time: None,
+        };
+        let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Microseconds);
+        body.encode(&mut encoder);
+        encoder.body().to_vec()
+    }
+
+    #[test]
+    fn a_new_order_is_read() {
+        assert_eq!(
+            NewOrderSingle::decode(&bytes(ORDER)),
+            Ok(NewOrderSingle {
+                account: b"ACC",
+                cl_ord_id: b"ORD1",
+                quantity: 100,
+                ord_type: b'2',
+                price: Price(101_250_000_000),
+                side: b'1',
+                symbol: b"INTC",
+                time_in_force: b'3',
+                transact_time: Timestamp(1_772_323_200_123_000_000),
+                trigger: Trigger::new(1, 41),
+            })
+        );
+    }
+
+    #[test]
+    fn what_may_be_absent_has_a_null() {
+        let body = bytes("11=ORD1|40=1|54=1|55=INTC|60=20260301-00:00:00|");
+        let order = NewOrderSingle::decode(&body).unwrap();
+        assert_eq!(
+            (order.quantity, order.price, order.time_in_force),
+            (0, Price::NULL, b'0')
+        );
+        assert!(order.account.is_empty());
+        assert_eq!(order.trigger, Trigger::NONE);
+    }
+
+    #[test]
+    fn what_fix_defines_and_nobody_trades_passes_to_the_order_logic() {
+        for (from, to) in [
+            ("40=2", "40=P"),
+            ("54=1", "54=5"),
+            ("59=3", "59=6"),
+            ("38=100", "38=1.5"),
+            ("38=100", "38=-1"),
+        ] {
+            assert!(NewOrderSingle::decode(&bytes(&ORDER.replace(from, to))).is_ok(), "{to}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_order_is_told() {
+        use RejectReason::{InvalidTagNumber, TagAppearsTwice, TagOutOfOrder, TagWithoutValue};
+        let long = "11=".to_string() + &"x".repeat(MAX_VALUE_LENGTH + 1);
+        for (from, to, violation) in [
+            ("11=ORD1|", "", Violation::missing(11)),
+            ("40=2|", "", Violation::missing(40)),
+            ("54=1|", "", Violation::missing(54)),
+            ("55=INTC|", "", Violation::missing(55)),
+            ("60=20260301-00:00:00.123|", "", Violation::missing(60)),
+            ("11=ORD1", "11=", Violation::new(TagWithoutValue, 11)),
+            ("11=ORD1", &long, Violation::incorrect(11)),
+            ("40=2", "40=Z", Violation::incorrect(40)),
+            ("40=2", "40=22", Violation::incorrect(40)),
+            ("54=1", "54=0", Violation::incorrect(54)),
+            ("59=3", "59=x", Violation::incorrect(59)),
+            ("38=100", "38=lots", Violation::format(38)),
+            ("44=101.25", "44=1,2", Violation::format(44)),
+            ("60=20260301-00:00:00.123", "60=20260301", Violation::format(60)),
+            ("9001=72057594037927977", "9001=-1", Violation::format(9001)),
+            ("54=1", "54=1|54=1", Violation::new(TagAppearsTwice, 54)),
+            ("54=1", "54=1|34=5", Violation::new(TagOutOfOrder, 34)),
+            ("54=1", "54=1|x=5", Violation::new(InvalidTagNumber, 0)),
+        ] {
+            assert_eq!(
+                NewOrderSingle::decode(&bytes(&ORDER.replace(from, to))),
+                Err(violation),
+                "{from} -> {to}"
+            );
+        }
+    }
+
+    #[test]
+    fn tags_without_a_use_here_are_ignored() {
+        let with_more = String::from(ORDER) + "21=1|100=XNAS|5555=own|95=3|96=a\x01b|";
+        assert_eq!(
+            NewOrderSingle::decode(&bytes(&with_more)),
+            NewOrderSingle::decode(&bytes(ORDER))
+        );
+    }
+
+    #[test]
+    fn a_cancel_or_replace_needs_its_order() {
+        let text = "11=ORD2|38=50|40=2|44=1|54=1|55=INTC|60=20260301-00:00:00|";
+        assert_eq!(OrderCancelRequest::decode(&bytes(text)), Err(Violation::missing(41)));
+        assert_eq!(
+            OrderCancelReplaceRequest::decode(&bytes(text)),
+            Err(Violation::missing(41))
+        );
+        let text = String::from(text) + "41=ORD1|";
+        let body = bytes(&text);
+        assert_eq!(OrderCancelRequest::decode(&body).unwrap().orig_cl_ord_id, b"ORD1");
+        assert_eq!(
+            OrderCancelReplaceRequest::decode(&body).unwrap().orig_cl_ord_id,
+            b"ORD1"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn requests_are_read_as_they_were_written(
+            cl_ord_id in "[!-~]{1,64}", orig_cl_ord_id in "[!-~]{1,64}", account in "[!-~]{0,64}", symbol in "[!-~]{1,16}",
+            quantity in 1..u64::MAX, price in (i64::MIN + 1)..i64::MAX, micros in 0..4_000_000_000_000_000_u64,
+            trigger in any::<u64>(), side in prop_oneof![Just(b'1'), Just(b'2')],
+        ) {
+            let (cl_ord_id, orig_cl_ord_id) = (cl_ord_id.as_bytes(), orig_cl_ord_id.as_bytes());
+            let (account, symbol) = (account.as_bytes(), symbol.as_bytes());
+            let (price, trigger, transact_time) = (Price(price), Trigger(trigger), Timestamp(micros * 1_000));
+            let (ord_type, time_in_force) = (b'2', b'3');
+            let new = NewOrderSingle {
+                account, cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time, trigger,
+            };
+            let body = body_of(&new);
+            prop_assert_eq!(NewOrderSingle::decode(&body), Ok(new));
+            let cancel = OrderCancelRequest { cl_ord_id, orig_cl_ord_id, quantity, side, symbol, transact_time };
+            let body = body_of(&cancel);
+            prop_assert_eq!(OrderCancelRequest::decode(&body), Ok(cancel));
+            let replace = OrderCancelReplaceRequest {
+                account, cl_ord_id, orig_cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time,
+            };
+            let body = body_of(&replace);
+            prop_assert_eq!(OrderCancelReplaceRequest::decode(&body), Ok(replace));
+        }
+
+        #[test]
+        fn any_body_is_read_or_refused(fields in proptest::collection::vec((0_u32..70, "[\\x01-9]{0,9}"), 0..30)) {
+            let text: String = fields.iter().map(|(tag, value)| alloc::format!("{tag}={value}\x01")).collect();
+            let _ = NewOrderSingle::decode(text.as_bytes());
+            let _ = OrderCancelRequest::decode(text.as_bytes());
+            let _ = OrderCancelReplaceRequest::decode(text.as_bytes());
+        }
+    }
+}

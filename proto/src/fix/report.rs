@@ -1,0 +1,566 @@
+//! ExecutionReport (8) and OrderCancelReject (9).
+
+use super::encoder::{Body, Encoder};
+use super::field::{Fields, Violation};
+use super::order::{code, price, required, set, timestamp};
+use super::{msg_type, tag, value};
+use types::{ExecReport, ExecType, Price, Quantity, Timestamp};
+
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant = $code,)*
+        }
+
+        impl $name {
+            /// From its code on the wire.
+            #[must_use]
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// ExecType (150), as FIX 4.4 has it.
+    FixExecType {
+        /// The order was accepted.
+        New = b'0',
+        /// No more trades today.
+        DoneForDay = b'3',
+        /// The order was cancelled.
+        Canceled = b'4',
+        /// The order was replaced.
+        Replaced = b'5',
+        /// A cancel is on its way.
+        PendingCancel = b'6',
+        /// A price is guaranteed.
+        Stopped = b'7',
+        /// The order was refused.
+        Rejected = b'8',
+        /// The order rests out of the market.
+        Suspended = b'9',
+        /// The order is on its way.
+        PendingNew = b'A',
+        /// Trades are being computed.
+        Calculated = b'B',
+        /// The order's time ended.
+        Expired = b'C',
+        /// The order was changed without a request.
+        Restated = b'D',
+        /// A replace is on its way.
+        PendingReplace = b'E',
+        /// The order traded.
+        Trade = b'F',
+        /// A trade was corrected.
+        TradeCorrect = b'G',
+        /// A trade was cancelled.
+        TradeCancel = b'H',
+        /// The answer to a status request.
+        OrderStatus = b'I',
+    }
+}
+
+codes! {
+    /// OrdStatus (39), as FIX 4.4 has it.
+    OrdStatus {
+        /// Accepted, nothing traded.
+        New = b'0',
+        /// Traded in part.
+        PartiallyFilled = b'1',
+        /// Traded in full.
+        Filled = b'2',
+        /// No more trades today.
+        DoneForDay = b'3',
+        /// Cancelled.
+        Canceled = b'4',
+        /// Replaced (versions before 4.3).
+        Replaced = b'5',
+        /// A cancel is on its way.
+        PendingCancel = b'6',
+        /// A price is guaranteed.
+        Stopped = b'7',
+        /// Refused.
+        Rejected = b'8',
+        /// Rests out of the market.
+        Suspended = b'9',
+        /// On its way.
+        PendingNew = b'A',
+        /// Trades are being computed.
+        Calculated = b'B',
+        /// Its time ended.
+        Expired = b'C',
+        /// Accepted for bidding.
+        AcceptedForBidding = b'D',
+        /// A replace is on its way.
+        PendingReplace = b'E',
+    }
+}
+
+codes! {
+    /// CxlRejResponseTo (434).
+    CancelRejectResponseTo {
+        /// OrderCancelRequest (F).
+        Cancel = b'1',
+        /// OrderCancelReplaceRequest (G).
+        Replace = b'2',
+    }
+}
+
+/// ExecutionReport (8). Quantities are in units, prices in 1e-9.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExecutionReport<'a> {
+    /// Account (1); empty when absent.
+    pub account: &'a [u8],
+    /// AvgPx (6): average price of the fills so far; 0 when there is none.
+    pub avg_price: Price,
+    /// ClOrdID (11); empty when absent.
+    pub cl_ord_id: &'a [u8],
+    /// CumQty (14).
+    pub cumulative: u64,
+    /// ExecID (17).
+    pub exec_id: &'a [u8],
+    /// LastPx (31), of a trade; else [`Price::NULL`].
+    pub last_price: Price,
+    /// LastQty (32), of a trade; else 0.
+    pub last_quantity: u64,
+    /// OrderID (37).
+    pub order_id: &'a [u8],
+    /// OrderQty (38); 0 when absent.
+    pub quantity: u64,
+    /// OrdStatus (39).
+    pub ord_status: OrdStatus,
+    /// OrigClOrdID (41), in the answer to a cancel or replace; else empty.
+    pub orig_cl_ord_id: &'a [u8],
+    /// Price (44); [`Price::NULL`] when absent.
+    pub price: Price,
+    /// Side (54), a code of FIX.
+    pub side: u8,
+    /// Symbol (55); empty when absent.
+    pub symbol: &'a [u8],
+    /// Text (58): why, for people; empty when absent.
+    pub text: &'a [u8],
+    /// TransactTime (60); [`Timestamp::NONE`] when absent.
+    pub transact_time: Timestamp,
+    /// OrdRejReason (103), when refused.
+    pub ord_rej_reason: Option<u64>,
+    /// ExecType (150).
+    pub exec_type: FixExecType,
+    /// LeavesQty (151).
+    pub leaves: u64,
+}
+
+/// OrderCancelReject (9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderCancelReject<'a> {
+    /// ClOrdID (11) of the request.
+    pub cl_ord_id: &'a [u8],
+    /// OrderID (37) of the order, `NONE` when it is not known.
+    pub order_id: &'a [u8],
+    /// OrdStatus (39) of the order, [`OrdStatus::Rejected`] when it is not known.
+    pub ord_status: OrdStatus,
+    /// OrigClOrdID (41): the order's last accepted id.
+    pub orig_cl_ord_id: &'a [u8],
+    /// Text (58): why, for people; empty when absent.
+    pub text: &'a [u8],
+    /// TransactTime (60); [`Timestamp::NONE`] when absent.
+    pub transact_time: Timestamp,
+    /// CxlRejReason (102).
+    pub cxl_rej_reason: Option<u64>,
+    /// CxlRejResponseTo (434).
+    pub response_to: CancelRejectResponseTo,
+}
+
+impl FixExecType {
+    /// The code of a report; `None` when FIX tells it by a message of its own.
+    #[must_use]
+    pub const fn of(exec_type: ExecType) -> Option<Self> {
+        match exec_type {
+            ExecType::New => Some(Self::New),
+            ExecType::Fill => Some(Self::Trade),
+            ExecType::Canceled => Some(Self::Canceled),
+            ExecType::Replaced => Some(Self::Replaced),
+            ExecType::Rejected => Some(Self::Rejected),
+            ExecType::Expired => Some(Self::Expired),
+            ExecType::RequestRejected | ExecType::MassCancelAccepted => None,
+        }
+    }
+}
+
+impl OrdStatus {
+    /// The order's state after a report. For a refused request: the state of an order that lives.
+    #[must_use]
+    pub const fn of(report: &ExecReport) -> Self {
+        match report.exec_type {
+            ExecType::Canceled => Self::Canceled,
+            ExecType::Rejected => Self::Rejected,
+            ExecType::Expired => Self::Expired,
+            _ => Self::of_quantities(report.leaves, report.cumulative),
+        }
+    }
+
+    /// The state of an order that was not ended otherwise.
+    #[must_use]
+    pub const fn of_quantities(leaves: Quantity, cumulative: Quantity) -> Self {
+        if cumulative.is_zero() {
+            Self::New
+        } else if leaves.is_zero() {
+            Self::Filled
+        } else {
+            Self::PartiallyFilled
+        }
+    }
+}
+
+impl<'a> ExecutionReport<'a> {
+    /// Reads the body of a message of type 8.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
+        let raw = RawReport::scan(body)?;
+        let exec_type = code(tag::EXEC_TYPE, raw.exec_type, |code| {
+            FixExecType::from_code(code).is_some()
+        })?;
+        Ok(Self {
+            account: raw.account,
+            avg_price: price(tag::AVG_PX, required(tag::AVG_PX, raw.avg_px)?)?,
+            cl_ord_id: raw.cl_ord_id,
+            cumulative: quantity(tag::CUM_QTY, required(tag::CUM_QTY, raw.cum_qty)?)?,
+            exec_id: required(tag::EXEC_ID, raw.exec_id)?,
+            last_price: price(tag::LAST_PX, raw.last_px)?,
+            last_quantity: quantity(tag::LAST_QTY, raw.last_qty)?,
+            order_id: required(tag::ORDER_ID, raw.order_id)?,
+            quantity: quantity(tag::ORDER_QTY, raw.order_qty)?,
+            ord_status: raw.ord_status()?,
+            orig_cl_ord_id: raw.orig_cl_ord_id,
+            price: price(tag::PRICE, raw.price)?,
+            side: code(tag::SIDE, raw.side, super::code::is_side)?,
+            symbol: raw.symbol,
+            text: raw.text,
+            transact_time: raw.transact_time()?,
+            ord_rej_reason: number(tag::ORD_REJ_REASON, raw.ord_rej_reason)?,
+            exec_type: FixExecType::from_code(exec_type).ok_or(Violation::incorrect(tag::EXEC_TYPE))?,
+            leaves: quantity(tag::LEAVES_QTY, required(tag::LEAVES_QTY, raw.leaves_qty)?)?,
+        })
+    }
+}
+
+impl Body for ExecutionReport<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::EXECUTION_REPORT
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::ACCOUNT, self.account);
+        encoder.price(tag::AVG_PX, self.avg_price);
+        encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
+        encoder.number(tag::CUM_QTY, self.cumulative);
+        encoder.text(tag::EXEC_ID, self.exec_id);
+        if self.last_quantity > 0 {
+            encoder.price(tag::LAST_PX, self.last_price);
+            encoder.number(tag::LAST_QTY, self.last_quantity);
+        }
+        encoder.text(tag::ORDER_ID, self.order_id);
+        encoder.number(tag::ORDER_QTY, self.quantity);
+        encoder.code(tag::ORD_STATUS, self.ord_status as u8);
+        encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
+        encoder.price(tag::PRICE, self.price);
+        encoder.code(tag::SIDE, self.side);
+        encoder.text(tag::SYMBOL, self.symbol);
+        encoder.free_text(self.text);
+        encoder.time(tag::TRANSACT_TIME, self.transact_time);
+        if let Some(reason) = self.ord_rej_reason {
+            encoder.number(tag::ORD_REJ_REASON, reason);
+        }
+        encoder.code(tag::EXEC_TYPE, self.exec_type as u8);
+        encoder.number(tag::LEAVES_QTY, self.leaves);
+    }
+}
+
+impl<'a> OrderCancelReject<'a> {
+    /// Reads the body of a message of type 9.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
+        let raw = RawReport::scan(body)?;
+        let response_to = match *required(tag::CXL_REJ_RESPONSE_TO, raw.response_to)? {
+            [code] => CancelRejectResponseTo::from_code(code),
+            _ => None,
+        };
+        Ok(Self {
+            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
+            order_id: required(tag::ORDER_ID, raw.order_id)?,
+            ord_status: raw.ord_status()?,
+            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, raw.orig_cl_ord_id)?,
+            text: raw.text,
+            transact_time: raw.transact_time()?,
+            cxl_rej_reason: number(tag::CXL_REJ_REASON, raw.cxl_rej_reason)?,
+            response_to: response_to.ok_or(Violation::incorrect(tag::CXL_REJ_RESPONSE_TO))?,
+        })
+    }
+}
+
+impl Body for OrderCancelReject<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::ORDER_CANCEL_REJECT
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
+        encoder.text(tag::ORDER_ID, self.order_id);
+        encoder.code(tag::ORD_STATUS, self.ord_status as u8);
+        encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
+        encoder.free_text(self.text);
+        encoder.time(tag::TRANSACT_TIME, self.transact_time);
+        if let Some(reason) = self.cxl_rej_reason {
+            encoder.number(tag::CXL_REJ_REASON, reason);
+        }
+        encoder.code(tag::CXL_REJ_RESPONSE_TO, self.response_to as u8);
+    }
+}
+
+/// The values of either report as they stand in it; empty when absent.
+#[derive(Default)]
+struct RawReport<'a> {
+    account: &'a [u8],
+    avg_px: &'a [u8],
+    cl_ord_id: &'a [u8],
+    cum_qty: &'a [u8],
+    cxl_rej_reason: &'a [u8],
+    exec_id: &'a [u8],
+    exec_type: &'a [u8],
+    last_px: &'a [u8],
+    last_qty: &'a [u8],
+    leaves_qty: &'a [u8],
+    ord_rej_reason: &'a [u8],
+    ord_status: &'a [u8],
+    order_id: &'a [u8],
+    order_qty: &'a [u8],
+    orig_cl_ord_id: &'a [u8],
+    price: &'a [u8],
+    response_to: &'a [u8],
+    side: &'a [u8],
+    symbol: &'a [u8],
+    text: &'a [u8],
+    transact_time: &'a [u8],
+}
+
+impl<'a> RawReport<'a> {
+    fn scan(body: &'a [u8]) -> Result<Self, Violation> {
+        let mut raw = Self::default();
+        for field in Fields::new(body) {
+            let field = field?;
+            let slot = match field.tag {
+                tag::ACCOUNT => &mut raw.account,
+                tag::AVG_PX => &mut raw.avg_px,
+                tag::CL_ORD_ID => &mut raw.cl_ord_id,
+                tag::CUM_QTY => &mut raw.cum_qty,
+                tag::CXL_REJ_REASON => &mut raw.cxl_rej_reason,
+                tag::EXEC_ID => &mut raw.exec_id,
+                tag::EXEC_TYPE => &mut raw.exec_type,
+                tag::LAST_PX => &mut raw.last_px,
+                tag::LAST_QTY => &mut raw.last_qty,
+                tag::LEAVES_QTY => &mut raw.leaves_qty,
+                tag::ORD_REJ_REASON => &mut raw.ord_rej_reason,
+                tag::ORD_STATUS => &mut raw.ord_status,
+                tag::ORDER_ID => &mut raw.order_id,
+                tag::ORDER_QTY => &mut raw.order_qty,
+                tag::ORIG_CL_ORD_ID => &mut raw.orig_cl_ord_id,
+                tag::PRICE => &mut raw.price,
+                tag::CXL_REJ_RESPONSE_TO => &mut raw.response_to,
+                tag::SIDE => &mut raw.side,
+                tag::SYMBOL => &mut raw.symbol,
+                tag::TRANSACT_TIME => &mut raw.transact_time,
+                // Of any length: nobody keeps it.
+                tag::TEXT => {
+                    raw.text = field.value;
+                    continue;
+                }
+                _ => continue,
+            };
+            set(slot, field)?;
+        }
+        Ok(raw)
+    }
+
+    fn ord_status(&self) -> Result<OrdStatus, Violation> {
+        match *required(tag::ORD_STATUS, self.ord_status)? {
+            [code] => OrdStatus::from_code(code).ok_or(Violation::incorrect(tag::ORD_STATUS)),
+            _ => Err(Violation::incorrect(tag::ORD_STATUS)),
+        }
+    }
+
+    fn transact_time(&self) -> Result<Timestamp, Violation> {
+        if self.transact_time.is_empty() {
+            return Ok(Timestamp::NONE);
+        }
+        timestamp(tag::TRANSACT_TIME, self.transact_time)
+    }
+}
+
+/// 0 when absent.
+fn quantity(tag: u32, text: &[u8]) -> Result<u64, Violation> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    value::parse_quantity(text).ok_or(Violation::format(tag))
+}
+
+fn number(tag: u32, text: &[u8]) -> Result<Option<u64>, Violation> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    value::parse_u64(text).map(Some).ok_or(Violation::format(tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MAX_MESSAGE_LENGTH, MAX_VALUE_LENGTH, MessageHeader, TimePrecision};
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const REPORT: ExecutionReport<'static> = ExecutionReport {
+        account: b"ACC",
+        avg_price: Price(10_500_000_000),
+        cl_ord_id: b"ORD1",
+        cumulative: 40,
+        exec_id: b"E1",
+        last_price: Price(10_500_000_000),
+        last_quantity: 40,
+        order_id: b"77",
+        quantity: 100,
+        ord_status: OrdStatus::PartiallyFilled,
+        orig_cl_ord_id: b"",
+        price: Price(11_000_000_000),
+        side: b'1',
+        symbol: b"INTC",
+        text: b"",
+        transact_time: Timestamp(1_772_323_200_000_000_000),
+        ord_rej_reason: None,
+        exec_type: FixExecType::Trade,
+        leaves: 60,
+    };
+
+    fn message(body: &impl Body) -> (Vec<u8>, usize) {
+        let mut buffer = vec![0; MAX_MESSAGE_LENGTH];
+        let header = MessageHeader {
+            sender_comp_id: &[b'S'; MAX_VALUE_LENGTH],
+            target_comp_id: &[b'T'; MAX_VALUE_LENGTH],
+            sequence: u64::MAX,
+            sending_time: Timestamp(0),
+            orig_sending_time: Some(Timestamp(0)),
+        };
+        let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Microseconds);
+        body.encode(&mut encoder);
+        let encoded = encoder.body().to_vec();
+        (encoded, encoder.finish().unwrap().len())
+    }
+
+    #[test]
+    fn a_trade_is_written_in_full() {
+        let (body, _) = message(&REPORT);
+        assert_eq!(
+            alloc::string::String::from_utf8(body.clone())
+                .unwrap()
+                .replace('\x01', "|"),
+            "1=ACC|6=10.5|11=ORD1|14=40|17=E1|31=10.5|32=40|37=77|38=100|39=1|44=11|54=1|55=INTC|\
+             60=20260301-00:00:00.000000|150=F|151=60|"
+        );
+        assert_eq!(ExecutionReport::decode(&body), Ok(REPORT));
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let report = ExecutionReport {
+            avg_price: Price(0),
+            cumulative: 0,
+            last_price: Price::NULL,
+            last_quantity: 0,
+            ord_status: OrdStatus::Rejected,
+            exec_type: FixExecType::Rejected,
+            leaves: 0,
+            text: b"quantity is above the limit for one order",
+            ord_rej_reason: Some(3),
+            ..REPORT
+        };
+        assert_eq!(ExecutionReport::decode(&message(&report).0), Ok(report));
+    }
+
+    #[test]
+    fn a_cancel_reject_comes_back() {
+        let reject = OrderCancelReject {
+            cl_ord_id: b"ORD3",
+            order_id: b"NONE",
+            ord_status: OrdStatus::Rejected,
+            orig_cl_ord_id: b"ORD2",
+            text: b"unknown order",
+            transact_time: Timestamp(1_772_323_200_000_000_000),
+            cxl_rej_reason: Some(1),
+            response_to: CancelRejectResponseTo::Cancel,
+        };
+        let (body, _) = message(&reject);
+        assert_eq!(OrderCancelReject::decode(&body), Ok(reject));
+        assert_eq!(
+            OrderCancelReject::decode(b"11=A\x0137=1\x0139=0\x0141=B\x01434=3\x01"),
+            Err(Violation::incorrect(434))
+        );
+    }
+
+    #[test]
+    fn the_longest_report_fits_in_a_message() {
+        let long = [b'x'; MAX_VALUE_LENGTH];
+        let text = [b'x'; 1_000];
+        let price = Price(i64::MIN + 1);
+        let report = ExecutionReport {
+            account: &long,
+            avg_price: price,
+            cl_ord_id: &long,
+            cumulative: u64::MAX,
+            exec_id: &long,
+            last_price: price,
+            last_quantity: u64::MAX,
+            order_id: &long,
+            quantity: u64::MAX,
+            orig_cl_ord_id: &long,
+            price,
+            symbol: &long,
+            text: &text,
+            ord_rej_reason: Some(u64::MAX),
+            leaves: u64::MAX,
+            ..REPORT
+        };
+        let (_, length) = message(&report);
+        assert!(length < MAX_MESSAGE_LENGTH / 2, "{length}");
+    }
+
+    #[test]
+    fn what_an_initiator_cannot_read_is_told() {
+        let (body, _) = message(&REPORT);
+        let text = alloc::string::String::from_utf8(body).unwrap();
+        for (from, to, violation) in [
+            ("17=E1\x01", "", Violation::missing(17)),
+            ("37=77\x01", "", Violation::missing(37)),
+            ("\x01150=F", "", Violation::missing(150)),
+            ("150=F", "150=?", Violation::incorrect(150)),
+            ("39=1", "39=?", Violation::incorrect(39)),
+            ("14=40", "14=x", Violation::format(14)),
+            ("151=60", "151=1.5", Violation::format(151)),
+        ] {
+            assert_eq!(
+                ExecutionReport::decode(text.replace(from, to).as_bytes()),
+                Err(violation),
+                "{from} -> {to}"
+            );
+        }
+    }
+}
