@@ -1,0 +1,115 @@
+//! What the matcher tells while it works.
+
+use crate::event::{BookIndex, OwnerId};
+use types::{OrderId, Price, Quantity, Reason, Side};
+
+/// Takes the reports of an event, in the order in which things happen. Closures are sinks.
+pub trait Sink {
+    /// Takes one report. The matcher is in the middle of its event; it cannot be asked.
+    fn report(&mut self, report: Report);
+}
+
+impl<F: FnMut(Report)> Sink for F {
+    #[inline]
+    fn report(&mut self, report: Report) {
+        self(report);
+    }
+}
+
+/// One thing that happened to an order.
+///
+/// A new order gives `Accepted`, then its trades, then `Rested` or `Canceled` for what is left; or `Rejected` alone.
+/// A replace gives `Replaced` and goes on like a new order when it lost its priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Report {
+    /// A new order was taken.
+    Accepted {
+        /// The order.
+        id: OrderId,
+    },
+    /// Two orders traded.
+    Trade(Trade),
+    /// What is left of an incoming order now waits in the book.
+    Rested {
+        /// The order.
+        id: OrderId,
+        /// Its book.
+        book: BookIndex,
+        /// Its side.
+        side: Side,
+        /// Its limit, 1e-9.
+        price: Price,
+        /// Lots waiting.
+        leaves: Quantity,
+    },
+    /// An order left the book, or what was left of an incoming one never got in.
+    Canceled {
+        /// The order.
+        id: OrderId,
+        /// Whose it was.
+        owner: OwnerId,
+        /// Lots that were taken away.
+        quantity: Quantity,
+        /// Why.
+        reason: Reason,
+    },
+    /// A resting order got smaller and kept its place.
+    Reduced {
+        /// The order.
+        id: OrderId,
+        /// Lots that were taken away.
+        quantity: Quantity,
+        /// Lots still waiting.
+        leaves: Quantity,
+    },
+    /// An order has a new price or quantity, and perhaps a new id.
+    Replaced {
+        /// The id it had.
+        old_id: OrderId,
+        /// The id it has.
+        id: OrderId,
+        /// Whether it kept its place in the queue. If not, what follows is as for a new order.
+        kept_priority: bool,
+        /// Its limit, 1e-9.
+        price: Price,
+        /// Lots open.
+        leaves: Quantity,
+    },
+    /// The event was refused and changed nothing.
+    Rejected(Rejected),
+}
+
+/// A trade, with both sides. The price is the maker's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trade {
+    /// The book.
+    pub book: BookIndex,
+    /// The incoming order.
+    pub taker: OrderId,
+    /// Whose the incoming order is.
+    pub taker_owner: OwnerId,
+    /// The incoming order's side.
+    pub taker_side: Side,
+    /// Lots the incoming order still has.
+    pub taker_leaves: Quantity,
+    /// The resting order.
+    pub maker: OrderId,
+    /// Whose the resting order is.
+    pub maker_owner: OwnerId,
+    /// Lots the resting order still has; at zero it is gone.
+    pub maker_leaves: Quantity,
+    /// The resting order's limit, 1e-9.
+    pub price: Price,
+    /// Lots traded, more than zero.
+    pub quantity: Quantity,
+}
+
+/// A refusal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rejected {
+    /// The order that the event named.
+    pub id: OrderId,
+    /// Why: one of `UnknownInstrument`, `InvalidQuantity`, `InvalidPrice`, `UnsupportedOrder`, `DuplicateClientOrderId`
+    /// (an order with this id is live), `UnknownOrder`, `BookFull`.
+    pub reason: Reason,
+}

@@ -1,0 +1,6 @@
+//! The matcher from outside: against a naive one, against reference hashes, and by hand.
+
+mod model;
+mod rules;
+mod same_as_model;
+mod workload;
