@@ -1,0 +1,202 @@
+//! Runs the matcher over recorded workloads and prints one JSON line a file: what came out, as hashes that an independent
+//! model's can be compared with, and how long an event took.
+//!
+//! `cargo run --release --example match_events -- FILE.bin…`
+//!
+//! A file is a header of 32 bytes (`LOBEVT01`, version u32 = 1, symbols u32, events u64, seed u64) and records of 32 bytes:
+//! order id u64, symbol u32, type u8 (`N` new, `C` cancel, `R` replace that loses priority), side u8 (`B`, `S`), time in
+//! force u8 (0 day, 1 immediate or cancel), a byte of padding, price i64 in ticks, quantity u32, four bytes of padding;
+//! all little-endian.
+//!
+//! `ns_per_event` is one pass over the decoded events, reports delivered and hashed, divided by their number. The
+//! percentiles are from a pass of their own, each event between two clock reads, the cost of a read taken off.
+
+use matcher::{BookIndex, Capacity, Matcher, NewOrder, OwnerId, Priority, Replace, Report, SelfMatch};
+use std::error::Error;
+use std::time::Instant;
+use types::{OrderId, OrderType, Price, Quantity, Reason, Side, TimeInForce};
+
+/// Resting orders that the matcher is built for.
+const ORDERS: usize = 1 << 20;
+/// Price levels that the matcher is built for.
+const LEVELS: usize = 1 << 17;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    if files.is_empty() {
+        eprintln!("usage: match_events FILE.bin…");
+        std::process::exit(2);
+    }
+    for file in files {
+        let bytes = std::fs::read(&file).map_err(|error| format!("reading {file}: {error}"))?;
+        let workload = Workload::parse(&bytes).ok_or_else(|| format!("{file} is not a workload of this format"))?;
+        println!("{}", run(&workload));
+    }
+    Ok(())
+}
+
+/// A decoded file.
+struct Workload {
+    symbols: u32,
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Copy)]
+enum Event {
+    New(NewOrder),
+    Cancel(OrderId),
+    Replace(Replace),
+}
+
+impl Workload {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (header, records) = bytes.split_at_checked(32)?;
+        let symbols = u32::from_le_bytes(header[12..16].try_into().ok()?);
+        if &header[..8] != b"LOBEVT01" || symbols == 0 || records.len() % 32 != 0 {
+            return None;
+        }
+        let events = records.chunks_exact(32).map(Event::parse).collect::<Option<_>>()?;
+        Some(Self { symbols, events })
+    }
+}
+
+impl Event {
+    fn parse(record: &[u8]) -> Option<Self> {
+        let id = OrderId(u64::from_le_bytes(record[..8].try_into().ok()?));
+        let price = Price(i64::from_le_bytes(record[16..24].try_into().ok()?));
+        let quantity = Quantity(u64::from(u32::from_le_bytes(record[24..28].try_into().ok()?)));
+        Some(match record[12] {
+            b'N' => Self::New(NewOrder {
+                id,
+                book: BookIndex(u32::from_le_bytes(record[8..12].try_into().ok()?)),
+                owner: OwnerId::NONE,
+                side: if record[13] == b'B' { Side::Buy } else { Side::Sell },
+                order_type: OrderType::Limit,
+                time_in_force: if record[14] == 0 { TimeInForce::Day } else { TimeInForce::ImmediateOrCancel },
+                price,
+                quantity,
+            }),
+            b'C' => Self::Cancel(id),
+            b'R' => Self::Replace(Replace { id, new_id: id, price, leaves: quantity, priority: Priority::Lost }),
+            _ => return None,
+        })
+    }
+}
+
+/// What the reports add up to.
+struct Tally {
+    trades: u64,
+    traded: u64,
+    rejects: u64,
+    hash: u64,
+}
+
+impl Tally {
+    const fn new() -> Self {
+        Self { trades: 0, traded: 0, rejects: 0, hash: HASH_START }
+    }
+
+    #[inline]
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Trade(trade) => {
+                self.trades += 1;
+                self.traded += trade.quantity.0;
+                for word in [trade.taker.0, trade.maker.0, trade.price.0.cast_unsigned(), trade.quantity.0] {
+                    self.hash = hash(self.hash, word);
+                }
+            }
+            Report::Rejected(_) => self.rejects += 1,
+            _ => {}
+        }
+    }
+}
+
+fn new_matcher(workload: &Workload) -> Matcher {
+    let capacity = Capacity { books: workload.symbols as usize, orders: ORDERS, levels: LEVELS };
+    Matcher::new(capacity, SelfMatch::Allow)
+}
+
+#[inline]
+fn apply(matcher: &mut Matcher, event: &Event, tally: &mut Tally) {
+    let sink = &mut |report| tally.take(report);
+    match event {
+        Event::New(order) => matcher.add(order, sink),
+        Event::Cancel(id) => matcher.cancel(*id, Reason::Requested, sink),
+        Event::Replace(replace) => matcher.replace(replace, sink),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+fn run(workload: &Workload) -> String {
+    let (mut matcher, mut tally) = (new_matcher(workload), Tally::new());
+    let start = Instant::now();
+    for event in &workload.events {
+        apply(&mut matcher, event, &mut tally);
+    }
+    let ns_per_event = start.elapsed().as_nanos() as f64 / workload.events.len() as f64;
+    let latencies = latencies_ns(workload);
+    let percentile = |hundredths: usize| latencies.get(latencies.len() * hundredths / 100).copied().unwrap_or(0);
+    format!(
+        "{{\"events\":{},\"trades\":{},\"traded_qty\":{},\"rejects\":{},\"trade_hash\":\"{:016x}\",\"book_hash\":\"{:016x}\",\
+         \"ns_per_event\":{ns_per_event:.1},\"p50_ns\":{},\"p99_ns\":{}}}",
+        workload.events.len(),
+        tally.trades,
+        tally.traded,
+        tally.rejects,
+        tally.hash,
+        book_hash(&matcher),
+        percentile(50),
+        percentile(99),
+    )
+}
+
+/// Nanoseconds of each event, sorted.
+fn latencies_ns(workload: &Workload) -> Vec<u64> {
+    let (mut matcher, mut tally) = (new_matcher(workload), Tally::new());
+    let clock_ns = clock_cost_ns();
+    let mut latencies = Vec::with_capacity(workload.events.len());
+    for event in &workload.events {
+        let start = Instant::now();
+        apply(&mut matcher, event, &mut tally);
+        let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        latencies.push(elapsed.saturating_sub(clock_ns));
+    }
+    latencies.sort_unstable();
+    latencies
+}
+
+/// Median time between two clock reads with nothing between them.
+fn clock_cost_ns() -> u64 {
+    let mut costs: Vec<u64> = (0..10_001)
+        .map(|_| {
+            let start = Instant::now();
+            u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2]
+}
+
+/// Every resting order by symbol, bids then offers, in priority.
+fn book_hash(matcher: &Matcher) -> u64 {
+    let mut state = HASH_START;
+    for book in (0..).map(BookIndex).take(matcher.books()) {
+        for side in [Side::Buy, Side::Sell] {
+            for order in matcher.orders(book, side) {
+                for word in [order.id.0, order.price.0.cast_unsigned(), order.leaves.0] {
+                    state = hash(state, word);
+                }
+            }
+        }
+    }
+    state
+}
+
+/// FNV-1a over words, with a shift so that high bits reach low ones.
+const fn hash(state: u64, word: u64) -> u64 {
+    let mixed = (state ^ word).wrapping_mul(0x0100_0000_01b3);
+    mixed ^ (mixed >> 29)
+}
+
+const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
