@@ -7,4 +7,5 @@ extern crate alloc;
 pub mod fix;
 pub mod itch;
 pub mod mold;
+pub mod native;
 pub mod soup;
