@@ -9,7 +9,7 @@ use crate::risk::{Reference, Terms};
 use crate::state::Orders;
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, OrderId, OrderType, Price, Quantity,
-    Reason, ReplaceOrder, SessionId, Side, TimeInForce, Timestamp,
+    Reason, ReplaceOrder, SessionId, Side, TimeInForce, Timestamp, VenueId,
 };
 
 /// A cancel that can be sent.
@@ -18,6 +18,7 @@ pub struct CancelChecked {
     cancel: CancelOrder,
     version: u64,
     slot: u32,
+    venue: VenueId,
 }
 
 /// A replace that passed the risk checks.
@@ -33,6 +34,8 @@ struct Replacement {
     replace: ReplaceOrder,
     version: u64,
     slot: u32,
+    venue: VenueId,
+    account: AccountId,
     /// What it takes of its account's shared limit, 1e-4.
     need: i64,
 }
@@ -62,6 +65,7 @@ impl Orders {
             cancel: *cancel,
             version: self.version,
             slot,
+            venue: self.table.order(slot).venue,
         })
     }
 
@@ -70,7 +74,9 @@ impl Orders {
     /// # Panics
     /// When anything changed since [`check_cancel`](Self::check_cancel).
     pub fn accept_cancel(&mut self, now: Timestamp, cancel: CancelChecked) -> ForVenue<CancelOrder> {
-        let CancelChecked { cancel, version, slot } = cancel;
+        let CancelChecked {
+            cancel, version, slot, ..
+        } = cancel;
         self.begin_change(version, cancel.session, cancel.client_order_id);
         self.counters.cancels += 1;
         self.unqueue_cancel(slot);
@@ -124,6 +130,8 @@ impl Orders {
             replace: *replace,
             version: self.version,
             slot,
+            venue: order.venue,
+            account: self.accounts[order.account as usize].id,
             need: self.need_beyond_held(order, replace),
         }))
     }
@@ -153,6 +161,7 @@ impl Orders {
             version,
             slot,
             need,
+            ..
         }) = replace;
         self.begin_change(version, replace.session, replace.client_order_id);
         self.counters.replaces += 1;
@@ -318,7 +327,27 @@ impl Orders {
     }
 }
 
+impl CancelChecked {
+    /// Where the cancel goes.
+    #[must_use]
+    pub const fn venue(&self) -> VenueId {
+        self.venue
+    }
+}
+
 impl ReplaceScreened {
+    /// Where the replace goes.
+    #[must_use]
+    pub const fn venue(&self) -> VenueId {
+        self.0.venue
+    }
+
+    /// Whose order it is.
+    #[must_use]
+    pub const fn account(&self) -> AccountId {
+        self.0.account
+    }
+
     /// What the replace takes of its account's limit that spans shards beyond what its order holds already, 1e-4, rounded
     /// against the client; see [`Routed::shared_need`](crate::Routed::shared_need).
     #[must_use]
