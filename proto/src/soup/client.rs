@@ -46,6 +46,8 @@ pub enum ClientEvent<'a> {
         /// Its bytes.
         payload: &'a [u8],
     },
+    /// Data outside the sequence: it has no number and is not sent again.
+    Unsequenced(&'a [u8]),
     /// Nothing more will come in this session; close the connection.
     EndOfSession,
     /// Text for a log.
@@ -107,6 +109,7 @@ impl ClientSession {
                 self.next = sequence.next();
                 Ok(Some(ClientEvent::Message { sequence, payload }))
             }
+            (State::Established, Packet::Unsequenced(payload)) => Ok(Some(ClientEvent::Unsequenced(payload))),
             (State::LoggingIn, Packet::LoginAccepted { session, next }) => {
                 self.last_received = now;
                 self.on_accepted(session, next).map(Some)
@@ -158,6 +161,11 @@ impl ClientSession {
         assert_eq!(self.state, State::Established, "not logged in");
         self.last_sent = now;
         write_unsequenced(message, out)
+    }
+
+    /// The owner has sent packets that it wrote itself, out of a store of its own.
+    pub fn on_sent(&mut self, now: Timestamp) {
+        self.last_sent = now;
     }
 
     /// Says goodbye; the connection is to be closed once this is sent. Returns the length of what was written.

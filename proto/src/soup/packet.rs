@@ -3,7 +3,7 @@
 //! | type | from | payload |
 //! |---|---|---|
 //! | `L` | client | login: user name 6, password 10, session 10, sequence number 20 |
-//! | `U` | client | unsequenced data |
+//! | `U` | client; server on a link | unsequenced data |
 //! | `R` | client | heartbeat |
 //! | `O` | client | logout |
 //! | `A` | server | login accepted: session 10, sequence number 20 |
@@ -40,7 +40,7 @@ pub type SessionName = Text<10>;
 pub enum Packet<'a> {
     /// Client: log me in.
     LoginRequest(Login),
-    /// Client: data.
+    /// Client: data. Server, on a link to a venue: how much it has received.
     Unsequenced(&'a [u8]),
     /// Client: still here.
     ClientHeartbeat,

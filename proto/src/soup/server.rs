@@ -128,6 +128,12 @@ impl ServerSession {
         write_sequenced(message, out)
     }
 
+    /// The owner has sent packets that it wrote itself, out of a store of its own; `sequenced` of them had a number.
+    pub fn on_sent(&mut self, now: Timestamp, sequenced: u64) {
+        self.next = SequenceNumber(self.next.0 + sequenced);
+        self.last_sent = now;
+    }
+
     /// Ends the session: nothing more will come in it, ever. Returns the length of what was written.
     pub fn end(&mut self, out: &mut [u8]) -> usize {
         self.state = State::Closed;

@@ -295,6 +295,27 @@ fn a_packet_of_the_wrong_side_ends_the_connection() {
 }
 
 #[test]
+fn unsequenced_data_of_the_server_has_no_number() {
+    let mut pair = Pair::established();
+    let event = pair.client.on_packet(pair.now, Packet::Unsequenced(b"x"));
+    assert_eq!(event, Ok(Some(ClientEvent::Unsequenced(b"x"))));
+    assert_eq!(pair.client.next_sequence(), SequenceNumber(1));
+}
+
+#[test]
+fn packets_that_the_owner_writes_itself_count_as_sent() {
+    let mut pair = Pair::established();
+    let (start, mut out) = (pair.now, [0; MAX_PACKET_LENGTH]);
+    let later = start + Duration::from_millis(900);
+    pair.server.on_sent(later, 2);
+    pair.client.on_sent(later);
+    assert_eq!(pair.server.next_sequence(), SequenceNumber(3));
+    let due = start + Timing::default().heartbeat;
+    assert_eq!(pair.server.on_timeout(due, &mut out), Ok(0));
+    assert_eq!(pair.client.on_timeout(due, &mut out), Ok(0));
+}
+
+#[test]
 fn a_second_login_ends_the_connection() {
     let mut pair = Pair::established();
     let error = Err(SoupError::Unexpected { packet_type: b'L' });
