@@ -4,6 +4,9 @@
 //! Set-up (binding, connecting, tuning) returns [`SetupError`], which says what failed, where, and what to do about it;
 //! the hot calls (`recv`, `send`) return plain [`std::io::Result`] and treat "nothing now" as a value, not an error.
 
+#[cfg(test)]
+mod allocation;
+pub mod buffer;
 pub mod cpu;
 pub mod datagram;
 pub mod error;
@@ -15,6 +18,7 @@ pub mod poller;
 pub mod tcp;
 pub mod udp;
 
+pub use buffer::StreamBuffer;
 pub use datagram::Datagram;
 pub use error::SetupError;
 pub use link::Link;

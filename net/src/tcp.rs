@@ -97,32 +97,25 @@ impl TcpListener {
 }
 
 impl TcpConnecting {
-    /// Begins to connect and returns at once.
+    /// Begins to connect, from a given local address if there is one, and returns at once. Allocates nothing, so that a
+    /// link may try again and again.
     ///
     /// # Errors
-    /// No socket can be had, the local address is not of this machine, or there is no route.
-    pub fn start(peer: SocketAddr, local: Option<SocketAddr>, options: &TcpOptions) -> Result<Self, SetupError> {
-        let error = |source: io::Error, advice| SetupError::new(format!("connecting TCP to {peer}"), source, advice);
-        let socket = new_socket(peer).map_err(|source| {
-            let advice = socket_advice(&source);
-            error(source, advice)
-        })?;
+    /// No socket can be had, the local address is taken or not of this machine, or there is no route.
+    pub fn start(peer: SocketAddr, local: Option<SocketAddr>, options: &TcpOptions) -> io::Result<Self> {
+        let socket = new_socket(peer)?;
         options.apply_buffers(socket.as_fd());
         if let Some(local) = local {
-            socket.bind(&local.into()).map_err(|source| {
-                let advice = bind_advice(&source);
-                SetupError::new(format!("binding TCP {local}"), source, advice)
-            })?;
+            socket.set_reuse_address(true)?;
+            socket.bind(&local.into())?;
         }
         match socket.connect(&SockAddr::from(peer)) {
-            Ok(()) => {}
-            Err(source) if source.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(source) => return Err(error(source, CONNECT_ADVICE)),
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(Self {
+                socket: Some(socket),
+                options: *options,
+            }),
         }
-        Ok(Self {
-            socket: Some(socket),
-            options: *options,
-        })
     }
 
     /// The connection, once it is there; `None` while it is being made.

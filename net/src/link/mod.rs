@@ -13,6 +13,10 @@
 //! - A message carries a journal position and leaves once the watermark given to `flush` has reached it.
 //! - The owner is generic over the link and chooses it once at start-up.
 
+pub mod tcp;
+
+pub use tcp::{TcpEnd, TcpLink, TcpLinkConfig};
+
 use std::fmt;
 use std::io;
 use types::{SequenceNumber, Timestamp};
@@ -50,12 +54,22 @@ pub trait Link {
     fn counters(&self) -> LinkCounters;
 }
 
+/// Where the numbers go on after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resume {
+    /// The number of the next message we send.
+    pub next_send: SequenceNumber,
+    /// The number of the next message we have not received.
+    pub next_receive: SequenceNumber,
+}
+
 /// What [`Link::poll`] tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkEvent {
     /// The peer is there and numbers are agreed.
     Up,
-    /// The peer is gone. Messages stay in the ring; the link goes on trying.
+    /// The peer is gone. Messages stay in the ring; the link goes on trying. Also told, once a reason, when the link
+    /// could not come up.
     Down(DownReason),
     /// The next message, of `length` bytes in the caller's buffer.
     Message {
@@ -73,9 +87,11 @@ pub enum DownReason {
     Closed,
     /// Nothing came from the peer for the configured time.
     Silent,
+    /// The peer lives but takes or acknowledges nothing of what it is sent.
+    Stalled,
     /// The peer started anew: a new login or a new epoch takes the place of the old one.
     Replaced,
-    /// The peer refused the session: wrong name, password or session.
+    /// The peer refused the session: wrong name, password or session, or its ring no longer holds what we want.
     Refused,
     /// The peer wants a number that is no longer, or not yet, in the ring. The two journals contradict each other, and
     /// resuming would lose or repeat messages; a person has to look.
@@ -110,6 +126,8 @@ pub struct LinkCounters {
     pub naks_received: u64,
     /// Datagrams, packets or connections dropped because they were not the protocol.
     pub malformed: u64,
+    /// Logins refused.
+    pub refused: u64,
     /// Times the link came up.
     pub ups: u64,
     /// Times the link went down.
@@ -120,11 +138,20 @@ pub struct LinkCounters {
     pub bytes_received: u64,
 }
 
+impl Resume {
+    /// Nothing was sent or received yet.
+    pub const START: Self = Self {
+        next_send: SequenceNumber(1),
+        next_receive: SequenceNumber(1),
+    };
+}
+
 impl fmt::Display for DownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("peer closed"),
             Self::Silent => f.write_str("peer is silent"),
+            Self::Stalled => f.write_str("peer takes or acknowledges nothing"),
             Self::Replaced => f.write_str("peer started anew"),
             Self::Refused => f.write_str("peer refused the session"),
             Self::Unresumable { wanted, oldest } => {

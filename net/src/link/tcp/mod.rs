@@ -1,0 +1,513 @@
+//! The link over tuned TCP: SoupBinTCP, numbered and acknowledged in both directions.
+//!
+//! Soup numbers the acceptor's messages (S packets, by counting) and lets a login ask for them from a number on. It does
+//! nothing for the initiator's messages (U packets), and it has no acknowledgement, so that a server would have to keep
+//! everything. This link adds both with one message, the native protocol's RequestsReceived: "I have received so many of
+//! your messages". It travels as a U packet in either direction and is not counted itself.
+//!
+//! ```text
+//! initiator                                    acceptor
+//!   L  login, next S number wanted     ──────▶   checks the name, the password, and that its ring reaches back
+//!                                      ◀──────   A  accepted from that number
+//!                                      ◀──────   U  RequestsReceived: how many U messages it has; up
+//!   up; U messages from there on       ──────▶
+//!                                      ◀──────   S messages from the number asked for
+//!   U  RequestsReceived                ◀─────▶   U  RequestsReceived: after a quarter window, and with heartbeats
+//! ```
+//!
+//! What an end counts as received is what its `poll` has handed out. Bytes that a broken connection had delivered
+//! but nobody had polled are thrown away and come again.
+//!
+//! A new login takes the place of a connection that is up: the peer knows best that its old connection is dead. A peer
+//! that acknowledges nothing for as long as a silent one may be silent is given up like it.
+
+mod acceptor;
+mod ack;
+mod config;
+mod connector;
+mod outbox;
+mod ring;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use config::{TcpEnd, TcpLinkConfig};
+
+use super::{DownReason, Link, LinkCounters, LinkEvent, Resume};
+use crate::buffer::StreamBuffer;
+use crate::error::SetupError;
+use crate::options::Readback;
+use crate::tcp::{Received, TcpListener, TcpStream};
+use acceptor::{Acceptor, Candidate};
+use ack::{ACK_LENGTH, parse_ack, write_ack};
+use connector::Connector;
+use outbox::Outbox;
+use proto::soup::{ClientSession, HEADER_LENGTH, Login, LoginRefusal, parse, write_unsequenced};
+use session::{Incoming, Role, Session};
+use std::io;
+use std::net::SocketAddr;
+use types::{Duration, SequenceNumber, Timestamp};
+
+/// Bytes received at once, at most.
+const INPUT_BYTES: usize = 64 * 1024;
+
+/// Receives in one `poll`, at most: a peer that sends faster than it is read cannot hold the turn.
+const RECEIVES_MAX: usize = 4;
+
+/// Room for what the link itself says: a login, or an acceptance with an acknowledgement. It is written only when what
+/// was there has left, so it does not pile up behind a slow peer.
+const CONTROL_BYTES: usize = 256;
+
+/// The window divided by this is how many messages are received before they are acknowledged.
+const ACKS_PER_WINDOW: u64 = 4;
+
+/// One end of a link over TCP.
+#[derive(Debug)]
+pub struct TcpLink {
+    config: TcpLinkConfig,
+    opener: Opener,
+    live: Option<Live>,
+    input: StreamBuffer,
+    control: StreamBuffer,
+    outbox: Outbox,
+    inbox: Inbox,
+    /// What `flush` found and the next `poll` tells.
+    failed: Option<DownReason>,
+    /// A link that was replaced is down and up again: the second event.
+    up_again: bool,
+    /// Why the link could not come up, as last told: one reason is told once, however many attempts fail by it.
+    told: Option<DownReason>,
+    counters: LinkCounters,
+}
+
+/// How a connection comes about.
+#[derive(Debug)]
+enum Opener {
+    Initiator(Box<Connector>),
+    Acceptor(Box<Acceptor>),
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Live {
+    stream: TcpStream,
+    session: Session,
+    state: State,
+    /// The last receive took all there was: the next one can wait for the next turn.
+    drained: bool,
+    /// When the peer last showed that it takes what it is sent.
+    progress: Timestamp,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Initiator: the login is not answered yet.
+    LoggingIn,
+    /// Initiator: accepted; the acceptor has not said yet where to go on.
+    Accepted,
+    /// Numbers are agreed.
+    Up,
+}
+
+/// What comes in.
+#[derive(Debug)]
+struct Inbox {
+    /// Messages handed out, counted from the first.
+    received: u64,
+    /// How many of them the peer was told of, and when.
+    acknowledged: u64,
+    acknowledged_at: Timestamp,
+    /// Acknowledge after so many, or after this long.
+    ack_every: u64,
+    ack_after: Duration,
+}
+
+impl TcpLink {
+    /// Builds one end; all memory is allocated here. The initiator begins to connect with the first `poll`, the acceptor
+    /// listens from now on.
+    ///
+    /// # Errors
+    /// The configuration contradicts itself, or the acceptor's address cannot be had.
+    ///
+    /// # Panics
+    /// When a resume number is 0: numbers start at 1.
+    pub fn new(config: &TcpLinkConfig, resume: Resume) -> Result<Self, SetupError> {
+        assert!(
+            resume.next_send.0 > 0 && resume.next_receive.0 > 0,
+            "sequence numbers start at 1"
+        );
+        config.check()?;
+        let (role, opener) = match config.end {
+            TcpEnd::Connect { peer, local } => {
+                let retry = (config.retry_min, config.retry_max);
+                let connector = Connector::new(peer, local, config.tcp, config.timing.login_within, retry);
+                (Role::Initiator, Opener::Initiator(Box::new(connector)))
+            }
+            TcpEnd::Listen { local } => {
+                let listener = TcpListener::bind(local, &config.tcp)?;
+                (
+                    Role::Acceptor,
+                    Opener::Acceptor(Box::new(Acceptor::new(listener, config.timing))),
+                )
+            }
+        };
+        Ok(Self {
+            opener,
+            live: None,
+            input: StreamBuffer::new(INPUT_BYTES),
+            control: StreamBuffer::new(CONTROL_BYTES),
+            outbox: Outbox::new(role, config.window, config.packet_max(), resume.next_send),
+            inbox: Inbox {
+                received: resume.next_receive.0 - 1,
+                acknowledged: resume.next_receive.0 - 1,
+                acknowledged_at: Timestamp::NONE,
+                ack_every: (config.window as u64 / ACKS_PER_WINDOW).max(1),
+                ack_after: config.timing.heartbeat,
+            },
+            failed: None,
+            up_again: false,
+            told: None,
+            counters: LinkCounters::default(),
+            config: *config,
+        })
+    }
+
+    /// The acceptor's address, once port 0 has become one; `None` for an initiator.
+    #[must_use]
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        match &self.opener {
+            Opener::Acceptor(acceptor) => acceptor.local_addr(),
+            Opener::Initiator(_) => None,
+        }
+    }
+
+    /// What the kernel gave for each socket option of the connection there is: one line for the log, after each `Up`.
+    #[must_use]
+    pub fn readback(&self) -> Option<&Readback> {
+        self.live.as_ref().map(|live| live.stream.readback())
+    }
+
+    /// Makes a connection if there is none, or takes a new one in the place of the old.
+    fn open(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        match &mut self.opener {
+            Opener::Initiator(_) if self.live.is_some() => None,
+            Opener::Initiator(connector) => match connector.turn(now) {
+                Ok(None) => None,
+                Ok(Some(stream)) => {
+                    self.log_in(now, stream);
+                    None
+                }
+                Err(error) => self.down(now, io_reason(&error)),
+            },
+            Opener::Acceptor(acceptor) => {
+                let candidate = acceptor.turn(now, &mut self.counters.malformed)?;
+                self.decide(now, candidate)
+            }
+        }
+    }
+
+    /// Initiator: the connection is there.
+    fn log_in(&mut self, now: Timestamp, stream: TcpStream) {
+        let mut session = ClientSession::new(now, self.config.timing);
+        let login = Login {
+            user_name: self.config.user_name,
+            password: self.config.password,
+            session: self.config.session,
+            sequence: self.inbox.received + 1,
+        };
+        let length = session.login(now, &login, self.control.room());
+        self.control.commit(length);
+        self.inbox.acknowledged = self.inbox.received;
+        self.inbox.acknowledged_at = now;
+        self.live = Some(Live::new(now, stream, Session::Client(session), State::LoggingIn));
+    }
+
+    /// Acceptor: somebody wants to log in.
+    fn decide(&mut self, now: Timestamp, candidate: Candidate) -> Option<LinkEvent> {
+        let login = candidate.login;
+        let refusal = if login.user_name != self.config.user_name || login.password != self.config.password {
+            Some(LoginRefusal::NotAuthorized)
+        } else if login.session != self.config.session {
+            Some(LoginRefusal::SessionNotAvailable)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            self.counters.refused += 1;
+            candidate.refuse(refusal);
+            return None;
+        }
+        if let Err(reason) = self.outbox.resume(login.sequence) {
+            // It is the peer, so its old connection is dead; but it cannot go on.
+            self.counters.refused += 1;
+            candidate.refuse(LoginRefusal::SessionNotAvailable);
+            return self.down(now, reason);
+        }
+        let replaces = self.disconnect(now);
+        self.adopt(now, candidate);
+        if replaces {
+            self.counters.downs += 1;
+            self.up_again = true;
+            return Some(LinkEvent::Down(DownReason::Replaced));
+        }
+        Some(self.up())
+    }
+
+    /// Acceptor: this connection is the link's from now on.
+    fn adopt(&mut self, now: Timestamp, candidate: Candidate) {
+        let rest = candidate.rest();
+        self.input.room()[..rest.len()].copy_from_slice(rest);
+        self.input.commit(rest.len());
+        let (login, stream, mut session) = candidate.into_parts();
+        let next = SequenceNumber(login.sequence);
+        let length = session.accept(now, self.config.session, next, self.control.room());
+        self.control.commit(length);
+        self.live = Some(Live::new(now, stream, Session::Server(session), State::Up));
+        self.acknowledge(now);
+    }
+
+    /// Numbers are agreed.
+    fn up(&mut self) -> LinkEvent {
+        self.counters.ups += 1;
+        self.told = None;
+        if let Opener::Initiator(connector) = &mut self.opener {
+            connector.on_up();
+        }
+        LinkEvent::Up
+    }
+
+    /// The connection, or the attempt at one, is over. Gives the event if the owner has not heard it yet.
+    fn down(&mut self, now: Timestamp, reason: DownReason) -> Option<LinkEvent> {
+        if reason == DownReason::Malformed {
+            self.counters.malformed += 1;
+        }
+        if self.disconnect(now) {
+            self.counters.downs += 1;
+        } else if self.told == Some(reason) {
+            return None;
+        }
+        self.told = Some(reason);
+        Some(LinkEvent::Down(reason))
+    }
+
+    /// Drops the connection and everything half done on it. Gives whether it was up.
+    fn disconnect(&mut self, now: Timestamp) -> bool {
+        self.input.clear();
+        self.control.clear();
+        self.failed = None;
+        if let Opener::Initiator(connector) = &mut self.opener {
+            connector.on_down(now);
+        }
+        self.live.take().is_some_and(|live| live.state == State::Up)
+    }
+
+    /// Handles packets until one gives an event, receiving when none is left.
+    fn receive(&mut self, now: Timestamp, buffer: &mut [u8]) -> Result<Option<LinkEvent>, DownReason> {
+        for _ in 0..RECEIVES_MAX {
+            if let Some(event) = self.next_event(now, buffer)? {
+                return Ok(Some(event));
+            }
+            let Some(live) = &mut self.live else { return Ok(None) };
+            if live.drained {
+                live.drained = false;
+                return Ok(None);
+            }
+            let room = self.input.room().len();
+            match self
+                .input
+                .receive(&mut live.stream)
+                .map_err(|error| io_reason(&error))?
+            {
+                Received::Bytes(length) => {
+                    live.drained = length < room;
+                    self.counters.bytes_received += length as u64;
+                }
+                Received::Nothing => return Ok(None),
+                Received::Closed => return Err(DownReason::Closed),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles packets that are there until one gives an event.
+    fn next_event(&mut self, now: Timestamp, buffer: &mut [u8]) -> Result<Option<LinkEvent>, DownReason> {
+        let Some(live) = &mut self.live else { return Ok(None) };
+        while let Some((packet, length)) = parse(self.input.bytes()).map_err(|_| DownReason::Malformed)? {
+            let event = match (live.state, live.session.on_packet(now, packet)?) {
+                (_, Incoming::Nothing) => None,
+                (State::LoggingIn, Incoming::Accepted) => {
+                    live.state = State::Accepted;
+                    None
+                }
+                (State::Accepted, Incoming::Ack(count)) => {
+                    self.outbox.resume(count.saturating_add(1))?;
+                    live.state = State::Up;
+                    live.progress = now;
+                    Some(LinkEvent::Up)
+                }
+                (State::Up, Incoming::Ack(count)) => {
+                    if self.outbox.on_ack(count)? {
+                        live.progress = now;
+                    }
+                    None
+                }
+                (State::Up, Incoming::Message(payload)) if payload.len() <= self.config.message_max => {
+                    buffer[..payload.len()].copy_from_slice(payload);
+                    self.inbox.received += 1;
+                    self.counters.received += 1;
+                    let sequence = SequenceNumber(self.inbox.received);
+                    Some(LinkEvent::Message {
+                        sequence,
+                        length: payload.len(),
+                    })
+                }
+                _ => return Err(DownReason::Malformed),
+            };
+            self.input.consume(length);
+            match event {
+                None => {}
+                Some(LinkEvent::Up) => return Ok(Some(self.up())),
+                Some(event) => return Ok(Some(event)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says what is due and sends what may leave.
+    fn transmit(&mut self, now: Timestamp, watermark: u64) -> Result<(), DownReason> {
+        let Some(live) = &mut self.live else { return Ok(()) };
+        let up = live.state == State::Up;
+        let mut heartbeat = [0; HEADER_LENGTH];
+        let heartbeat_length = live.session.on_timeout(now, &mut heartbeat)?;
+        if !up || self.outbox.is_acknowledged() {
+            live.progress = now;
+        } else if now.since(live.progress) >= self.config.timing.dead_after {
+            return Err(DownReason::Stalled);
+        }
+        // What waits to leave is as good as a heartbeat, and a later acknowledgement says more.
+        if self.control.is_empty() {
+            if up && self.inbox.is_ack_due(now) {
+                self.acknowledge(now);
+            } else {
+                self.control.room()[..heartbeat_length].copy_from_slice(&heartbeat[..heartbeat_length]);
+                self.control.commit(heartbeat_length);
+            }
+        }
+        let Some(live) = &mut self.live else { return Ok(()) };
+        let watermark = up.then_some(watermark);
+        let messages = self
+            .outbox
+            .transmit(&mut live.stream, &mut self.control, watermark, &mut self.counters)
+            .map_err(|error| io_reason(&error))?;
+        if messages > 0 {
+            live.session.on_sent(now, messages);
+        }
+        Ok(())
+    }
+
+    /// Queues an acknowledgement of everything handed out.
+    fn acknowledge(&mut self, now: Timestamp) {
+        let mut ack = [0; ACK_LENGTH];
+        let length = write_ack(self.inbox.received, &mut ack);
+        let length = write_unsequenced(&ack[..length], self.control.room());
+        self.control.commit(length);
+        self.inbox.acknowledged = self.inbox.received;
+        self.inbox.acknowledged_at = now;
+        if let Some(live) = &mut self.live {
+            live.session.on_sent(now, 0);
+        }
+    }
+}
+
+impl Link for TcpLink {
+    fn room(&self) -> usize {
+        self.outbox.room()
+    }
+
+    fn is_up(&self) -> bool {
+        self.failed.is_none() && self.live.as_ref().is_some_and(|live| live.state == State::Up)
+    }
+
+    fn send(&mut self, message: &[u8], position: u64) -> SequenceNumber {
+        assert!(
+            message.len() <= self.config.message_max,
+            "message of {} bytes is too long",
+            message.len()
+        );
+        assert!(
+            parse_ack(message).is_none(),
+            "RequestsReceived is the link's own message"
+        );
+        self.outbox.push(message, position)
+    }
+
+    fn restore(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        assert!(
+            message.len() <= self.config.message_max,
+            "message of {} bytes is too long",
+            message.len()
+        );
+        self.outbox.restore(sequence, message);
+    }
+
+    fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
+        assert!(
+            buffer.len() >= self.config.message_max,
+            "the buffer holds the longest message"
+        );
+        if std::mem::take(&mut self.up_again) {
+            return Some(self.up());
+        }
+        if let Some(reason) = self.failed.take() {
+            return self.down(now, reason);
+        }
+        if let Some(event) = self.open(now) {
+            return Some(event);
+        }
+        match self.receive(now, buffer) {
+            Ok(event) => event,
+            Err(reason) => self.down(now, reason),
+        }
+    }
+
+    fn flush(&mut self, now: Timestamp, watermark: u64) {
+        if self.failed.is_none()
+            && let Err(reason) = self.transmit(now, watermark)
+        {
+            self.failed = Some(reason);
+        }
+    }
+
+    fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+}
+
+impl Live {
+    const fn new(now: Timestamp, stream: TcpStream, session: Session, state: State) -> Self {
+        Self {
+            stream,
+            session,
+            state,
+            drained: false,
+            progress: now,
+        }
+    }
+}
+
+impl Inbox {
+    /// Whether the peer should hear how far we are.
+    fn is_ack_due(&self, now: Timestamp) -> bool {
+        let waiting = self.received - self.acknowledged;
+        waiting >= self.ack_every || (waiting > 0 && now.since(self.acknowledged_at) >= self.ack_after)
+    }
+}
+
+fn io_reason(error: &io::Error) -> DownReason {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+            DownReason::Closed
+        }
+        kind => DownReason::Io(kind),
+    }
+}

@@ -1,0 +1,618 @@
+//! Both ends over loopback, with virtual time and a proxy between them that cuts, delays and splits.
+
+use super::*;
+use crate::allocation::allocations;
+use crate::options::TcpOptions;
+use proto::soup::{
+    MAX_PACKET_LENGTH, Password, SessionName, Timing, UserName, write_client_heartbeat, write_login_request,
+};
+
+/// Turns after which a test has hung. Loopback needs a handful; a busy machine may need thousands.
+const TURNS_MAX: usize = 3_000_000;
+
+/// Time that passes in a turn.
+const TURN: Duration = Duration::from_micros(100);
+
+const WINDOW: usize = 32;
+const MESSAGE_MAX: usize = 64;
+
+fn config(end: TcpEnd) -> TcpLinkConfig {
+    TcpLinkConfig {
+        window: WINDOW,
+        message_max: MESSAGE_MAX,
+        timing: Timing {
+            heartbeat: Duration::from_millis(10),
+            dead_after: Duration::from_millis(500),
+            login_within: Duration::from_millis(500),
+        },
+        retry_min: Duration::from_millis(1),
+        retry_max: Duration::from_millis(8),
+        ..TcpLinkConfig::new(
+            end,
+            UserName::new(b"gate1").unwrap(),
+            Password::new(b"secret").unwrap(),
+            SessionName::new(b"LINK1").unwrap(),
+        )
+    }
+}
+
+fn listen() -> TcpLinkConfig {
+    config(TcpEnd::Listen {
+        local: SocketAddr::from(([127, 0, 0, 1], 0)),
+    })
+}
+
+fn connect(peer: SocketAddr) -> TcpLinkConfig {
+    config(TcpEnd::Connect { peer, local: None })
+}
+
+/// One end with its owner, who journals.
+struct End {
+    link: TcpLink,
+    now: Timestamp,
+    /// All messages sent, by number.
+    sent: Vec<Vec<u8>>,
+    /// All messages received, by number.
+    received: Vec<Vec<u8>>,
+    /// How many of them were there at the last flush: a crash loses the others.
+    received_durable: usize,
+    /// Positions are numbers here, so this is how many sent messages a crash keeps.
+    watermark: usize,
+    /// Ups and downs.
+    events: Vec<LinkEvent>,
+}
+
+impl End {
+    fn new(config: &TcpLinkConfig) -> Self {
+        Self {
+            link: TcpLink::new(config, Resume::START).unwrap(),
+            now: Timestamp(1_000_000_000),
+            sent: Vec::new(),
+            received: Vec::new(),
+            received_durable: 0,
+            watermark: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn pair() -> (Self, Self) {
+        let acceptor = Self::new(&listen());
+        let initiator = Self::new(&connect(acceptor.link.local_addr().unwrap()));
+        (initiator, acceptor)
+    }
+
+    /// A crash, and a start with what the journal kept.
+    fn restart(&mut self, config: &TcpLinkConfig) {
+        self.sent.truncate(self.watermark);
+        self.received.truncate(self.received_durable);
+        let resume = Resume {
+            next_send: SequenceNumber(self.sent.len() as u64 + 1),
+            next_receive: SequenceNumber(self.received.len() as u64 + 1),
+        };
+        self.link = TcpLink::new(config, resume).unwrap();
+        let unacknowledged = self.sent.len().saturating_sub(WINDOW);
+        for (number, message) in (1..).zip(&self.sent).skip(unacknowledged) {
+            self.link.restore(SequenceNumber(number), message);
+        }
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        self.sent.push(message.to_vec());
+        let position = self.sent.len() as u64;
+        assert_eq!(self.link.send(message, position), SequenceNumber(position));
+    }
+
+    /// Makes all messages durable, so that they may leave.
+    fn sync(&mut self) {
+        self.watermark = self.sent.len();
+    }
+
+    fn turn(&mut self) {
+        self.now = self.now + TURN;
+        let mut buffer = [0; MESSAGE_MAX];
+        while let Some(event) = self.link.poll(self.now, &mut buffer) {
+            if let LinkEvent::Message { sequence, length } = event {
+                self.received.push(buffer[..length].to_vec());
+                assert_eq!(sequence.0, self.received.len() as u64);
+            } else {
+                self.events.push(event);
+            }
+        }
+        self.received_durable = self.received.len();
+        self.link.flush(self.now, self.watermark as u64);
+    }
+}
+
+/// Takes turns with both until something is true.
+fn turns_until(a: &mut End, b: &mut End, done: impl Fn(&End, &End) -> bool) {
+    for _ in 0..TURNS_MAX {
+        if done(a, b) {
+            return;
+        }
+        a.turn();
+        b.turn();
+    }
+    panic!("hung: {:?} {:?}", a.link, b.link);
+}
+
+fn turns(end: &mut End, count: u64) {
+    for _ in 0..count {
+        end.turn();
+    }
+}
+
+fn up_pair() -> (End, End) {
+    let (mut initiator, mut acceptor) = End::pair();
+    turns_until(&mut initiator, &mut acceptor, |a, b| a.link.is_up() && b.link.is_up());
+    (initiator, acceptor)
+}
+
+/// A peer of an acceptor that we write by hand.
+struct Raw {
+    stream: TcpStream,
+}
+
+impl Raw {
+    fn connect(acceptor: &End) -> Self {
+        let address = acceptor.link.local_addr().unwrap();
+        let stream = TcpStream::connect(address, &TcpOptions::default(), Duration::from_secs(5)).unwrap();
+        Self { stream }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        assert_eq!(self.stream.send(bytes).unwrap(), bytes.len());
+    }
+
+    fn log_in(acceptor: &mut End) -> Self {
+        let mut raw = Self::connect(acceptor);
+        let config = listen();
+        let login = Login {
+            user_name: config.user_name,
+            password: config.password,
+            session: config.session,
+            sequence: acceptor.sent.len() as u64 + 1,
+        };
+        let mut out = [0; MAX_PACKET_LENGTH];
+        let length = write_login_request(&login, &mut out);
+        raw.write(&out[..length]);
+        let ups = acceptor.link.counters().ups;
+        for _ in 0..TURNS_MAX {
+            acceptor.turn();
+            if acceptor.link.counters().ups > ups {
+                return raw;
+            }
+        }
+        panic!("hung: {:?}", acceptor.link);
+    }
+}
+
+/// Takes turns until the last event is a `Down`, and gives its reason.
+fn down_reason(end: &mut End) -> DownReason {
+    for _ in 0..TURNS_MAX {
+        if let Some(LinkEvent::Down(reason)) = end.events.last() {
+            return *reason;
+        }
+        end.turn();
+    }
+    panic!("hung: {:?}", end.link);
+}
+
+#[test]
+fn messages_go_both_ways_and_acknowledgements_free_the_ring() {
+    let (mut initiator, mut acceptor) = up_pair();
+    for number in 0..WINDOW {
+        initiator.send(format!("order {number}").as_bytes());
+        acceptor.send(format!("report {number}").as_bytes());
+    }
+    assert_eq!((initiator.link.room(), acceptor.link.room()), (0, 0));
+    initiator.sync();
+    acceptor.sync();
+    turns_until(&mut initiator, &mut acceptor, |a, b| {
+        a.link.room() == WINDOW && b.link.room() == WINDOW
+    });
+    assert_eq!(
+        (&initiator.received, &acceptor.received),
+        (&acceptor.sent, &initiator.sent)
+    );
+    assert_eq!(initiator.link.counters().sent, WINDOW as u64);
+    assert_eq!(initiator.link.counters().retransmitted, 0);
+    assert_eq!(initiator.events, [LinkEvent::Up]);
+}
+
+#[test]
+fn a_message_leaves_when_the_watermark_has_reached_its_position_and_not_before() {
+    let (mut initiator, mut acceptor) = up_pair();
+    initiator.send(b"one");
+    initiator.send(b"two");
+    for _ in 0..1_000 {
+        initiator.turn();
+        acceptor.turn();
+    }
+    assert!(acceptor.received.is_empty());
+    initiator.watermark = 1;
+    turns_until(&mut initiator, &mut acceptor, |_, b| !b.received.is_empty());
+    for _ in 0..1_000 {
+        initiator.turn();
+        acceptor.turn();
+    }
+    assert_eq!(acceptor.received, [b"one"]);
+}
+
+#[test]
+fn messages_queued_while_the_link_is_down_leave_when_it_is_up() {
+    let (mut initiator, mut acceptor) = End::pair();
+    initiator.send(b"order");
+    initiator.sync();
+    turns_until(&mut initiator, &mut acceptor, |_, b| !b.received.is_empty());
+}
+
+#[test]
+fn an_idle_link_stays_up_by_heartbeats() {
+    let (mut initiator, mut acceptor) = up_pair();
+    let end = initiator.now + Duration::from_secs(5);
+    while initiator.now < end {
+        initiator.turn();
+        acceptor.turn();
+    }
+    assert_eq!((initiator.events.len(), acceptor.events.len()), (1, 1));
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_told_once_and_tried_again() {
+    let acceptor = End::new(&listen());
+    let address = acceptor.link.local_addr().unwrap();
+    drop(acceptor);
+    let mut initiator = End::new(&connect(address));
+    turns(&mut initiator, 1_000);
+    assert_eq!(
+        initiator.events,
+        [LinkEvent::Down(DownReason::Io(io::ErrorKind::ConnectionRefused))]
+    );
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    let (mut initiator, mut acceptor) = up_pair();
+    assert_eq!(down_reason(&mut initiator), DownReason::Silent);
+    assert!(!initiator.link.is_up());
+    turns_until(&mut initiator, &mut acceptor, |a, b| a.link.is_up() && b.link.is_up());
+}
+
+#[test]
+fn half_a_message_and_then_silence_is_silence() {
+    let mut acceptor = End::new(&listen());
+    let mut raw = Raw::log_in(&mut acceptor);
+    raw.write(&[0, 9, b'U', 1, 2]);
+    assert_eq!(down_reason(&mut acceptor), DownReason::Silent);
+    assert!(acceptor.received.is_empty());
+}
+
+#[test]
+fn a_peer_that_reads_nothing_is_given_up_and_costs_bounded_memory() {
+    let mut acceptor = End::new(&listen());
+    let mut raw = Raw::log_in(&mut acceptor);
+    let mut heartbeat = [0; HEADER_LENGTH];
+    write_client_heartbeat(&mut heartbeat);
+    let mut now_of_beat = acceptor.now;
+    while !matches!(acceptor.events.last(), Some(LinkEvent::Down(_))) {
+        while acceptor.link.room() > 0 {
+            acceptor.send(&[7; MESSAGE_MAX]);
+        }
+        acceptor.sync();
+        acceptor.turn();
+        if acceptor.now.since(now_of_beat) > Duration::from_millis(10) {
+            now_of_beat = acceptor.now;
+            raw.write(&heartbeat);
+        }
+    }
+    assert_eq!(acceptor.events.last(), Some(&LinkEvent::Down(DownReason::Stalled)));
+    assert_eq!(acceptor.sent.len(), WINDOW);
+}
+
+#[test]
+fn garbage_from_the_peer_ends_the_connection() {
+    let mut acceptor = End::new(&listen());
+    let mut raw = Raw::log_in(&mut acceptor);
+    raw.write(b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(down_reason(&mut acceptor), DownReason::Malformed);
+    assert_eq!(acceptor.link.counters().malformed, 1);
+}
+
+#[test]
+fn a_message_longer_than_agreed_ends_the_connection() {
+    let mut acceptor = End::new(&listen());
+    let mut raw = Raw::log_in(&mut acceptor);
+    let mut out = [0; MAX_PACKET_LENGTH];
+    let length = write_unsequenced(&[0; MESSAGE_MAX + 1], &mut out);
+    raw.write(&out[..length]);
+    assert_eq!(down_reason(&mut acceptor), DownReason::Malformed);
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_ends_the_connection() {
+    for count in [1, u64::MAX] {
+        let mut acceptor = End::new(&listen());
+        let mut raw = Raw::log_in(&mut acceptor);
+        let (mut ack, mut out) = ([0; ACK_LENGTH], [0; MAX_PACKET_LENGTH]);
+        write_ack(count, &mut ack);
+        let length = write_unsequenced(&ack, &mut out);
+        raw.write(&out[..length]);
+        assert_eq!(down_reason(&mut acceptor), DownReason::FalseAck);
+    }
+}
+
+#[test]
+fn strangers_do_not_disturb_the_link_nor_keep_the_peer_out() {
+    let mut acceptor = End::new(&listen());
+    let silent: Vec<_> = (0..10).map(|_| Raw::connect(&acceptor)).collect();
+    let mut initiator = End::new(&connect(acceptor.link.local_addr().unwrap()));
+    turns_until(&mut initiator, &mut acceptor, |a, b| a.link.is_up() && b.link.is_up());
+    let mut noisy = Raw::connect(&acceptor);
+    noisy.write(b"\xff\xff garbage before a login");
+    turns_until(&mut initiator, &mut acceptor, |_, b| b.link.counters().malformed > 0);
+    let end = initiator.now + Duration::from_secs(2);
+    while initiator.now < end {
+        initiator.turn();
+        acceptor.turn();
+    }
+    assert_eq!(acceptor.events, [LinkEvent::Up]);
+    drop(silent);
+}
+
+#[test]
+fn a_wrong_login_is_refused_told_once_and_counted() {
+    for wrong in [
+        |config: &mut TcpLinkConfig| config.password = Password::new(b"guess").unwrap(),
+        |config: &mut TcpLinkConfig| config.user_name = UserName::new(b"other").unwrap(),
+        |config: &mut TcpLinkConfig| config.session = SessionName::new(b"LINK2").unwrap(),
+    ] {
+        let mut acceptor = End::new(&listen());
+        let mut config = connect(acceptor.link.local_addr().unwrap());
+        wrong(&mut config);
+        let mut initiator = End::new(&config);
+        turns_until(&mut initiator, &mut acceptor, |_, b| b.link.counters().refused > 2);
+        assert_eq!(initiator.events, [LinkEvent::Down(DownReason::Refused)]);
+        assert!(acceptor.events.is_empty());
+    }
+}
+
+#[test]
+fn a_new_login_takes_the_place_of_a_connection_that_is_up() {
+    let (mut initiator, mut acceptor) = up_pair();
+    initiator.send(b"first");
+    initiator.sync();
+    turns_until(&mut initiator, &mut acceptor, |_, b| b.received.len() == 1);
+    // The initiator's machine died; nobody told the acceptor. Its successor knows the journal.
+    let mut successor = End::new(&connect(acceptor.link.local_addr().unwrap()));
+    (successor.sent, successor.watermark) = (initiator.sent.clone(), 1);
+    successor.restart(&connect(acceptor.link.local_addr().unwrap()));
+    successor.send(b"second");
+    successor.sync();
+    turns_until(&mut successor, &mut acceptor, |_, b| b.received.len() == 2);
+    let replaced = LinkEvent::Down(DownReason::Replaced);
+    assert_eq!(acceptor.events, [LinkEvent::Up, replaced, LinkEvent::Up]);
+    assert_eq!(acceptor.received, [&b"first"[..], b"second"]);
+}
+
+#[test]
+fn a_peer_that_wants_what_the_ring_no_longer_holds_is_refused_with_the_numbers() {
+    let resume = |next_send, next_receive| Resume {
+        next_send: SequenceNumber(next_send),
+        next_receive: SequenceNumber(next_receive),
+    };
+    let unresumable = |wanted, oldest| DownReason::Unresumable {
+        wanted: SequenceNumber(wanted),
+        oldest: SequenceNumber(oldest),
+    };
+    // What the acceptor no longer has, and what it has not sent yet.
+    for (next_send, next_receive) in [(10, 5), (5, 10)] {
+        let (mut initiator, mut acceptor) = End::pair();
+        acceptor.link = TcpLink::new(&listen(), resume(next_send, 1)).unwrap();
+        let address = acceptor.link.local_addr().unwrap();
+        initiator.link = TcpLink::new(&connect(address), resume(1, next_receive)).unwrap();
+        turns_until(&mut initiator, &mut acceptor, |a, _| !a.events.is_empty());
+        assert_eq!(acceptor.events, [LinkEvent::Down(unresumable(next_receive, next_send))]);
+        assert_eq!(initiator.events, [LinkEvent::Down(DownReason::Refused)]);
+    }
+    // The same on the initiator's side; there the acceptor believes to be up until the initiator hangs up.
+    for (next_send, next_receive) in [(10, 5), (5, 10)] {
+        let (mut initiator, mut acceptor) = End::pair();
+        acceptor.link = TcpLink::new(&listen(), resume(1, next_receive)).unwrap();
+        let address = acceptor.link.local_addr().unwrap();
+        initiator.link = TcpLink::new(&connect(address), resume(next_send, 1)).unwrap();
+        turns_until(&mut initiator, &mut acceptor, |a, _| !a.events.is_empty());
+        assert_eq!(
+            initiator.events,
+            [LinkEvent::Down(unresumable(next_receive, next_send))]
+        );
+    }
+}
+
+#[test]
+fn a_config_that_contradicts_itself_is_refused_with_its_session() {
+    for wrong in [
+        |config: &mut TcpLinkConfig| config.window = 0,
+        |config: &mut TcpLinkConfig| config.window = usize::MAX,
+        |config: &mut TcpLinkConfig| config.message_max = 2_000,
+        |config: &mut TcpLinkConfig| config.timing.heartbeat = config.timing.dead_after,
+        |config: &mut TcpLinkConfig| config.retry_min = Duration(0),
+    ] {
+        let mut config = listen();
+        wrong(&mut config);
+        let text = TcpLink::new(&config, Resume::START).unwrap_err().to_string();
+        assert!(text.starts_with("building link LINK1: "), "{text}");
+    }
+}
+
+#[test]
+fn nothing_is_allocated_after_construction_even_by_a_reconnect() {
+    let (mut initiator, mut acceptor) = up_pair();
+    for end in [&mut initiator, &mut acceptor] {
+        end.events.reserve(100);
+    }
+    let mut buffer = [0; MESSAGE_MAX];
+    let allocated = allocations(|| {
+        for round in 1..=1_000_u64 {
+            if round % 100 == 0 {
+                // As after a broken connection; the peer sees a close.
+                initiator.link.disconnect(initiator.now);
+            }
+            for end in [&mut initiator, &mut acceptor] {
+                end.now = end.now + TURN;
+                while end.link.room() > 0 {
+                    end.link.send(b"message", 0);
+                }
+                while end.link.poll(end.now, &mut buffer).is_some() {}
+                end.link.flush(end.now, 0);
+            }
+        }
+    });
+    assert_eq!(allocated, 0);
+    assert!(initiator.link.counters().ups > 5 && initiator.link.counters().received > 1_000);
+}
+
+/// A small generator: one seed makes a whole schedule.
+struct Random(u64);
+
+impl Random {
+    /// A number below `bound` (xorshift64*, Vigna 2016).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+
+    fn once_in(&mut self, turns: u64) -> bool {
+        self.below(turns) == 0
+    }
+}
+
+/// The network: forwards some bytes a turn each way, and breaks connections wherever they are.
+struct Proxy {
+    listener: TcpListener,
+    target: SocketAddr,
+    connection: Option<[(TcpStream, StreamBuffer); 2]>,
+}
+
+impl Proxy {
+    fn new(target: SocketAddr) -> Self {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &TcpOptions::default()).unwrap();
+        Self {
+            listener,
+            target,
+            connection: None,
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap()
+    }
+
+    /// Forwards at most `limit` bytes each way.
+    fn turn(&mut self, limit: usize) {
+        if let Some((near, _)) = self.listener.accept().unwrap() {
+            let far = TcpStream::connect(self.target, &TcpOptions::default(), Duration::from_secs(5));
+            self.connection = far
+                .ok()
+                .map(|far| [near, far].map(|stream| (stream, StreamBuffer::new(4_096))));
+        }
+        let Some([near, far]) = &mut self.connection else {
+            return;
+        };
+        if !(forward(near, &mut far.0, limit) && forward(far, &mut near.0, limit)) {
+            self.connection = None;
+        }
+    }
+
+    fn cut(&mut self) {
+        self.connection = None;
+    }
+}
+
+/// Gives whether the connection is still whole.
+fn forward((from, bytes): &mut (TcpStream, StreamBuffer), to: &mut TcpStream, limit: usize) -> bool {
+    let length = bytes.bytes().len().min(limit);
+    if length > 0 {
+        match to.send(&bytes.bytes()[..length]) {
+            Ok(sent) => bytes.consume(sent),
+            Err(_) => return false,
+        }
+    }
+    !matches!(bytes.receive(from), Ok(Received::Closed) | Err(_)) || !bytes.is_empty()
+}
+
+/// Sends a random number of random messages.
+fn send_some(end: &mut End, random: &mut Random) {
+    for _ in 0..random.below(4) {
+        if end.link.room() > 0 {
+            let length = usize::try_from(random.below(MESSAGE_MAX as u64 + 1)).unwrap();
+            let message: Vec<u8> = (0..length).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
+            end.send(&message);
+        }
+    }
+    if random.once_in(3) {
+        let durable = end.watermark as u64;
+        let behind = end.sent.len() as u64 - durable;
+        end.watermark = usize::try_from(durable + random.below(behind + 1)).unwrap();
+    }
+}
+
+/// Runs one schedule of sends, cuts, delays, restarts and pauses; then lets it settle and compares.
+fn run(seed: u64) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut acceptor = End::new(&listen());
+    let mut proxy = Proxy::new(acceptor.link.local_addr().unwrap());
+    let config = connect(proxy.address());
+    let mut initiator = End::new(&config);
+    for _ in 0..1_500 {
+        send_some(&mut initiator, &mut random);
+        send_some(&mut acceptor, &mut random);
+        if random.once_in(60) {
+            proxy.cut();
+        }
+        if random.once_in(150) {
+            initiator.restart(&config);
+        }
+        if random.once_in(150) {
+            acceptor.restart(&listen());
+            proxy.target = acceptor.link.local_addr().unwrap();
+        }
+        if random.once_in(400) {
+            initiator.now = initiator.now + Duration::from_secs(1);
+        }
+        initiator.turn();
+        proxy.turn(usize::try_from(random.below(300)).unwrap());
+        acceptor.turn();
+    }
+    initiator.sync();
+    acceptor.sync();
+    for _ in 0..TURNS_MAX {
+        if initiator.received.len() == acceptor.sent.len() && acceptor.received.len() == initiator.sent.len() {
+            break;
+        }
+        initiator.turn();
+        proxy.turn(usize::MAX);
+        acceptor.turn();
+    }
+    assert!(
+        initiator.received == acceptor.sent,
+        "seed {seed}: acceptor to initiator"
+    );
+    assert!(
+        acceptor.received == initiator.sent,
+        "seed {seed}: initiator to acceptor"
+    );
+    assert!(
+        initiator.sent.len() > 300,
+        "seed {seed}: only {} messages",
+        initiator.sent.len()
+    );
+}
+
+#[test]
+fn every_message_arrives_once_and_in_order_whatever_breaks_or_restarts() {
+    for seed in 0..24 {
+        run(seed);
+    }
+}
