@@ -46,7 +46,7 @@ pub enum Message {
     Reject(Reject),
     /// Server: one instrument.
     InstrumentDefinition(InstrumentDefinition),
-    /// Server, on a venue link: how many messages of this link it has received.
+    /// Both, on a venue link: how many messages of the other side were received.
     RequestsReceived(u64),
 }
 

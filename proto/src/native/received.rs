@@ -1,8 +1,9 @@
-//! RequestsReceived: how a venue acknowledges what came over a link on TCP.
+//! RequestsReceived: how either side of a link on TCP acknowledges what came over it.
 //!
-//! SoupBinTCP numbers what the server sends and not what the client does. On a link that resumes, both directions must be
-//! counted: after each login, and from time to time, the server says how many messages of the client it has received in
-//! this session, on all its connections. The client frees what is acknowledged and sends the rest again.
+//! SoupBinTCP numbers what the server sends and not what the client does, and acknowledges neither. On a link that resumes
+//! out of bounded memory, both directions must be: after each login, and from time to time, each side says how many
+//! messages of the other it has received in this session, on all its connections. The other frees what is acknowledged
+//! and sends the rest again.
 
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -289,8 +289,8 @@ fn a_packet_of_the_wrong_side_ends_the_connection() {
     let mut pair = Pair::established();
     let error = Err(SoupError::Unexpected { packet_type: b'S' });
     assert_eq!(pair.server.on_packet(pair.now, Packet::Sequenced(b"x")), error);
-    let error = Err(SoupError::Unexpected { packet_type: b'U' });
-    assert_eq!(pair.client.on_packet(pair.now, Packet::Unsequenced(b"x")), error);
+    let error = Err(SoupError::Unexpected { packet_type: b'R' });
+    assert_eq!(pair.client.on_packet(pair.now, Packet::ClientHeartbeat), error);
     assert!(!pair.server.is_established() && !pair.client.is_established());
 }
 

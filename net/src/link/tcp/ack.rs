@@ -1,16 +1,22 @@
-//! Acknowledgements: the native message RequestsReceived as unsequenced data, in both directions.
+//! Acknowledgements: the native message RequestsReceived, in both directions.
 
-pub(super) const ACK_LENGTH: usize = 16;
+use proto::native::{MAX_MESSAGE_LENGTH, Message, Template, decode, encode_requests_received};
+use proto::soup::write_unsequenced;
 
+/// Writes the packet that says how many messages of the peer were received; returns its length.
 pub(super) fn write_ack(count: u64, out: &mut [u8]) -> usize {
-    out[..8].copy_from_slice(&[8, 0, 14, 0, 0x47, 0x54, 0, 0]);
-    out[8..16].copy_from_slice(&count.to_le_bytes());
-    ACK_LENGTH
+    let mut message = [0; MAX_MESSAGE_LENGTH];
+    let length = encode_requests_received(count, &mut message);
+    write_unsequenced(&message[..length], out)
 }
 
-pub(super) fn parse_ack(bytes: &[u8]) -> Option<u64> {
-    if bytes.len() != ACK_LENGTH || bytes[..8] != [8, 0, 14, 0, 0x47, 0x54, 0, 0] {
-        return None;
+/// The count, if a message of the peer is an acknowledgement. Any other message is one to hand out.
+pub(super) fn parse_ack(message: &[u8]) -> Option<u64> {
+    match Template::of(message) {
+        Ok(Template::RequestsReceived) => match decode(message) {
+            Ok(Message::RequestsReceived(count)) => Some(count),
+            _ => None,
+        },
+        _ => None,
     }
-    Some(u64::from_le_bytes(bytes[8..].try_into().ok()?))
 }

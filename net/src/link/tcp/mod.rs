@@ -39,10 +39,10 @@ use crate::error::SetupError;
 use crate::options::Readback;
 use crate::tcp::{Received, TcpListener, TcpStream};
 use acceptor::{Acceptor, Candidate};
-use ack::{ACK_LENGTH, parse_ack, write_ack};
+use ack::{parse_ack, write_ack};
 use connector::Connector;
 use outbox::Outbox;
-use proto::soup::{ClientSession, HEADER_LENGTH, Login, LoginRefusal, parse, write_unsequenced};
+use proto::soup::{ClientSession, HEADER_LENGTH, Login, LoginRefusal, parse};
 use session::{Incoming, Role, Session};
 use std::io;
 use std::net::SocketAddr;
@@ -407,9 +407,7 @@ impl TcpLink {
 
     /// Queues an acknowledgement of everything handed out.
     fn acknowledge(&mut self, now: Timestamp) {
-        let mut ack = [0; ACK_LENGTH];
-        let length = write_ack(self.inbox.received, &mut ack);
-        let length = write_unsequenced(&ack[..length], self.control.room());
+        let length = write_ack(self.inbox.received, self.control.room());
         self.control.commit(length);
         self.inbox.acknowledged = self.inbox.received;
         self.inbox.acknowledged_at = now;
