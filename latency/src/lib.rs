@@ -4,6 +4,7 @@
 pub mod clock;
 mod record;
 mod recorder;
+pub mod shm;
 mod tap;
 
 pub use clock::{Clock, ClockFacts};
