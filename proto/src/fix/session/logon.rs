@@ -104,7 +104,8 @@ impl Session {
         true
     }
 
-    /// Logon goes out before anything that waits: the peer asks for that once it is logged on.
+    /// Logon goes out before anything that waits, from before the connection or an unfinished replay of the last one: the
+    /// peer asks for that once it is logged on.
     fn say_first(&mut self, logon: &Logon, out: &mut impl Output) {
         self.outbound.abandon();
         self.outbound.send(self.now, logon, true, &mut self.counters, out);

@@ -186,7 +186,6 @@ impl Session {
     pub const fn on_disconnected(&mut self, now: Timestamp) {
         self.now = now;
         self.inbound.disconnected();
-        self.outbound.abandon();
         self.phase = Phase::Disconnected;
     }
 
