@@ -6,7 +6,7 @@ pub(super) const NONE: &str = "–";
 /// Nanoseconds as microseconds with two decimals: `1,234.56`. No unit.
 pub(super) fn micros(ns: i64) -> String {
     let hundredths = (ns.unsigned_abs() + 5) / 10;
-    let sign = if ns < 0 && hundredths > 0 { "-" } else { "" };
+    let sign = if ns < 0 && hundredths > 0 { "−" } else { "" };
     format!("{sign}{}.{:02}", count(hundredths / 100), hundredths % 100)
 }
 
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(micros(0), "0.00");
         assert_eq!(micros(4), "0.00");
         assert_eq!(micros(-4), "0.00");
-        assert_eq!(micros(-1_250), "-1.25");
+        assert_eq!(micros(-1_250), "−1.25");
         assert_eq!(micros(1_234_567), "1,234.57");
         assert_eq!(micros(999_995), "1,000.00");
         assert_eq!(count(0), "0");

@@ -22,6 +22,9 @@ const NARROW: Size = Size {
 /// Lost orders that are listed one by one; the JSON has more.
 const LOST_LISTED_MAX: usize = 100;
 
+/// Of a bar in thousandths of its cell: a hop too short to see is still there.
+const BAR_WIDTH_MIN: f64 = 6.0;
+
 const STYLE: &str = include_str!("style.css");
 
 pub(super) fn render(report: &Report) -> String {
@@ -101,13 +104,17 @@ fn write_head(to: &mut String, report: &Report, headline: &str) -> fmt::Result {
     )?;
     if let Some(first) = report.recordings.first() {
         let host = &first.header.host;
+        let medians = report.phases.first().map_or_else(String::new, |phase| {
+            let sent: u64 = phase.protocols.iter().map(|protocol| protocol.accounting.sent).sum();
+            format!(
+                "Medians of the {} orders of the phase “{}”. ",
+                count(sent),
+                escape(&phase.name)
+            )
+        });
         writeln!(
             to,
-            "<p class=\"lead\">Medians{}, over {} orders in the whole run. Measured on {} ({} cores, {}, host {}), {}.</p>",
-            report
-                .phases
-                .first()
-                .map_or_else(String::new, |phase| format!(" of the phase “{}”", escape(&phase.name))),
+            "<p class=\"lead\">{medians}{} orders in the whole run. Measured on {} ({} cores, {}, host {}), {}.</p>",
             count(report.accounting.sent),
             escape(&host.cpu),
             host.cores,
@@ -135,14 +142,38 @@ fn write_head(to: &mut String, report: &Report, headline: &str) -> fmt::Result {
     for warning in &report.warnings {
         writeln!(to, "<p class=\"warning\">{}</p>", escape(warning))?;
     }
-    if !report.facts.is_empty() {
-        to.write_str("<ul>\n")?;
-        for fact in &report.facts {
-            writeln!(to, "<li>{}: {}</li>", escape(&fact.name), escape(&fact.value))?;
-        }
-        to.write_str("</ul>\n")?;
+    for fact in &report.facts {
+        writeln!(to, "<p>{}: {}</p>", escape(&fact.name), escape(&fact.value))?;
+    }
+    if let Some(phase) = report.phases.first() {
+        write_glance(to, phase)?;
     }
     to.write_str("</header>\n")
+}
+
+/// The totals that matter most, the protocols under one another.
+fn write_glance(to: &mut String, phase: &PhaseReport) -> fmt::Result {
+    to.write_str("<div class=\"scroll\"><table><thead><tr><th scope=\"col\">µs</th>")?;
+    for column in ["p50", "p99", "p99.9", "max", "floor", "ratio"] {
+        write!(to, "<th scope=\"col\">{column}</th>")?;
+    }
+    to.write_str("</tr></thead><tbody>\n")?;
+    for key in ["tick_to_trade", "order_to_acknowledgement", "gateway_share"] {
+        for protocol in &phase.protocols {
+            let Some(row) = protocol.totals.iter().find(|row| row.key == key) else {
+                continue;
+            };
+            let percentiles = &row.percentiles;
+            write!(to, "<tr><th scope=\"row\">{}, {}</th>", row.title, protocol.protocol)?;
+            write!(to, "<td class=\"total\">{}</td>", micros_or_none(percentiles.p50_ns))?;
+            let floor_ns = row.floor_p50_ns.map(u64::cast_signed);
+            for ns in [percentiles.p99_ns, percentiles.p999_ns, percentiles.max_ns, floor_ns] {
+                write!(to, "<td>{}</td>", micros_or_none(ns))?;
+            }
+            writeln!(to, "<td>{}</td></tr>", ratio(row.ratio))?;
+        }
+    }
+    to.write_str("</tbody></table></div>\n")
 }
 
 fn write_curves(to: &mut String, phase: &PhaseReport) -> fmt::Result {
@@ -176,7 +207,7 @@ fn write_curves(to: &mut String, phase: &PhaseReport) -> fmt::Result {
         }
         writeln!(
             to,
-            "<figcaption><strong>{}</strong>: {}. Logarithmic.</figcaption>",
+            "<figcaption><strong>{}</strong>: {}. Both axes are logarithmic.</figcaption>",
             first.title, first.what
         )?;
         write_series_key(to, &series)?;
@@ -243,7 +274,7 @@ fn write_protocol(to: &mut String, protocol: &ProtocolReport) -> fmt::Result {
         protocol.protocol
     )?;
     write_parts_key(to)?;
-    write_rows_head(to, "share of the medians", true)?;
+    write_rows_head(to, "medians", true)?;
     let longest = protocol
         .hops
         .iter()
@@ -262,7 +293,7 @@ fn write_protocol(to: &mut String, protocol: &ProtocolReport) -> fmt::Result {
     {
         writeln!(
             to,
-            "<p class=\"quiet\">{} of {} are negative: the second stamp was taken before the first.</p>",
+            "<p class=\"quiet note\">{} of {} are negative: the second stamp was taken before the first.</p>",
             count(row.negative),
             row.title
         )?;
@@ -325,8 +356,7 @@ fn write_row(to: &mut String, row: &Row, title: &str, longest_ns: Option<i64>) -
 fn bar(part: Part, from_ns: i64, to_ns: i64, whole_ns: i64) -> String {
     let at = |ns: i64| (ns.max(0) as f64 / whole_ns.max(1) as f64 * 1_000.0).min(1_000.0);
     let (from, to) = (at(from_ns.min(to_ns)), at(from_ns.max(to_ns)));
-    // A hop too short to see is still there.
-    let width = (to - from).max(3.0);
+    let width = (to - from).max(BAR_WIDTH_MIN);
     let from = from.min(1_000.0 - width);
     format!(
         "<svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
@@ -516,8 +546,8 @@ mod tests {
 
     #[test]
     fn a_bar_stays_within_its_cell_and_can_be_seen() {
-        assert!(bar(Part::Gateway, 0, 0, 0).contains("x=\"0\" y=\"0\" width=\"3\""));
-        assert!(bar(Part::Gateway, 1_000, 1_000, 1_000).contains("x=\"997\" y=\"0\" width=\"3\""));
+        assert!(bar(Part::Gateway, 0, 0, 0).contains("x=\"0\" y=\"0\" width=\"6\""));
+        assert!(bar(Part::Gateway, 1_000, 1_000, 1_000).contains("x=\"994\" y=\"0\" width=\"6\""));
         assert!(bar(Part::Gateway, 500, 250, 1_000).contains("x=\"250\" y=\"0\" width=\"250\""));
     }
 }

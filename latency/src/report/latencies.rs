@@ -150,7 +150,8 @@ const fn hop(to: Tap, from: Tap, part: Part, what: &'static str, floor: &'static
     }
 }
 
-/// From each tap to the next. A hop has the name of the tap that it ends at.
+/// From each tap to the next. A hop has the name of the tap that it ends at. Those that begin with a stamp after a send have
+/// no floor: the send, which is part of the floor, is behind them.
 pub(super) const HOPS: [Span; Tap::COUNT - 1] = {
     use Part::{Client, Exchange, Gateway, Network};
     use Tap::{
@@ -172,13 +173,7 @@ pub(super) const HOPS: [Span; Tap::COUNT - 1] = {
         hop(Matched, RiskChecked, Gateway, "self-match screen", &[]),
         hop(Routed, Matched, Gateway, "route, state, journal", &[]),
         hop(VenueSent, Routed, Gateway, "encode, send to the venue", &[]),
-        hop(
-            ExchangeReceived,
-            VenueSent,
-            Network,
-            "gateway to exchange",
-            &[(VENUE, 1)],
-        ),
+        hop(ExchangeReceived, VenueSent, Network, "gateway to exchange", &[]),
         hop(ExchangeReported, ExchangeReceived, Exchange, "match, report", &[]),
         hop(
             VenueReceived,
@@ -189,7 +184,7 @@ pub(super) const HOPS: [Span; Tap::COUNT - 1] = {
         ),
         hop(ReportEncoded, VenueReceived, Gateway, "order state, encode", &[]),
         hop(ReportSent, ReportEncoded, Gateway, "journal, send to the client", &[]),
-        hop(ReportReceived, ReportSent, Network, "gateway to client", &[(CLIENT, 1)]),
+        hop(ReportReceived, ReportSent, Network, "gateway to client", &[]),
     ]
 };
 

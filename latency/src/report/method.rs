@@ -40,7 +40,8 @@ the taps of one order do.</li>
 had to wait behind others is not excused.</li>
 <li>Stamps are taken by the programs themselves: before a send for <code>tick_sent</code>, <code>order_sent</code> and \
 <code>exchange_reported</code>, after it for <code>venue_sent</code> and <code>report_sent</code>. On one host the receiver \
-may have the bytes before the sender’s call returns, so a hop that begins after a send can be negative; it is counted as it is.</li>
+may have the bytes before the sender’s call returns, so a hop that begins after a send can be negative; it is counted as it \
+is, and it has no floor, since the send is behind it.</li>
 <li>The floor of a hop or total is made of bare round trips on the same kind of sockets between the same cores in the same \
 run, spinning and doing nothing else: half of one for each way that it cannot do without. It is told at the median, where halves \
 and sums mean something. The ratio is the measured median over the floor’s.</li>

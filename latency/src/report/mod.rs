@@ -367,7 +367,14 @@ fn orders_per_second(orders: &[&Order]) -> Option<f64> {
 
 /// A counter that a component read several times is one; its value at a time is the last one read until then.
 fn counters(join: &Join, recordings: &[RecordingFacts]) -> Vec<CounterReport> {
-    let mut readings = join.counters.clone();
+    // That one is a list's length and no counter; the accounting has its figure.
+    let counts = |counter: &crate::Counter| counter.name.as_str() != crate::OPEN_ORDERS;
+    let mut readings: Vec<_> = join
+        .counters
+        .iter()
+        .filter(|(_, counter)| counts(counter))
+        .copied()
+        .collect();
     readings.sort_by_key(|(file, counter)| (*file, counter.name, counter.time));
     let of_one = |readings: &[(usize, crate::Counter)]| {
         let (file, last) = readings.last()?;

@@ -17,9 +17,12 @@ pub(super) fn render(report: &Report) -> String {
 
 fn write_report(to: &mut String, report: &Report) -> fmt::Result {
     write_run(to, report)?;
-    for phase in &report.phases {
+    for (index, phase) in report.phases.iter().enumerate() {
         for protocol in &phase.protocols {
             write_protocol(to, phase, protocol)?;
+            if index == 0 {
+                write_examples(to, protocol)?;
+            }
         }
     }
     write_accounting(to, report)?;
@@ -112,6 +115,11 @@ fn write_protocol(to: &mut String, phase: &PhaseReport, protocol: &ProtocolRepor
         let floors: Vec<String> = protocol.floors.iter().map(floor).collect();
         writeln!(to, "floor, bare round trips of this run at p50: {}", floors.join(", "))?;
     }
+    Ok(())
+}
+
+/// Of the first phase only, for a terminal's sake; the page has those of all.
+fn write_examples(to: &mut String, protocol: &ProtocolReport) -> fmt::Result {
     if let (Some(by), Some(median), Some(worst)) = (protocol.examples_by, &protocol.median, &protocol.worst) {
         writeln!(to, "\nthe median and the worst order by {by} (µs)")?;
         examples(median, worst).write(to)?;
