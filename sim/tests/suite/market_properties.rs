@@ -248,7 +248,7 @@ impl Run {
     /// Any order that the session ever had, mostly a live one.
     fn pick(&self, session: SessionId, which: usize) -> Option<(ClientOrderId, InstrumentId, Side)> {
         let live: Vec<_> = self.told.values().filter(|told| told.session == session).collect();
-        if !live.is_empty() && which % 8 != 0 {
+        if !live.is_empty() && !which.is_multiple_of(8) {
             let told = live[which / 8 % live.len()];
             return Some((told.number, told.instrument, told.side));
         }
@@ -301,6 +301,7 @@ impl Run {
             }
             Input::Execute { reference, lots, at } => {
                 let (locate, lot) = locate(floor, reference);
+                let before = leaves(floor, reference);
                 match at {
                     None => floor.history(OrderExecuted::new(stamp(locate), reference, lots * lot, 1).as_bytes()),
                     Some(price) => {
@@ -310,6 +311,8 @@ impl Run {
                         floor.history(message.as_bytes())
                     }
                 };
+                // Whoever got it, history is short of it.
+                assert_eq!(leaves(floor, reference), before.saturating_sub(u64::from(lots)));
             }
             Input::Reduce { reference, lots } => {
                 let (locate, lot) = locate(floor, reference);
@@ -447,6 +450,22 @@ impl Run {
             }
         }
     }
+}
+
+/// Lots of an order in the book, 0 when it is not there.
+fn leaves(floor: &Floor, reference: u64) -> u64 {
+    let sides = [
+        (ALPHA, Side::Buy),
+        (ALPHA, Side::Sell),
+        (BETA, Side::Buy),
+        (BETA, Side::Sell),
+    ];
+    let mut orders = sides
+        .into_iter()
+        .flat_map(|(instrument, side)| floor.market.orders(instrument, side));
+    orders
+        .find(|order| order.id.0 == reference)
+        .map_or(0, |order| order.leaves.0)
 }
 
 fn lot(instrument: InstrumentId) -> u64 {

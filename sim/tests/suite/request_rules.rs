@@ -84,6 +84,10 @@ fn a_smaller_order_keeps_its_place_and_another_price_is_a_new_order_on_the_feed(
         floor.market.orders(ALPHA, Side::Buy).next().unwrap().leaves,
         Quantity(6)
     );
+    let reference = floor.market.orders(ALPHA, Side::Buy).next().unwrap().id;
+    let smaller = floor.replace(ONE, smaller, Side::Buy, 99, 6);
+    assert_eq!(floor.out.published(), "DA", "what does not get smaller loses its place");
+    assert_ne!(floor.market.orders(ALPHA, Side::Buy).nth(1).unwrap().id, reference);
     let moved = floor.replace(ONE, smaller, Side::Buy, 98, 6);
     assert_eq!(floor.out.published(), "DA");
     let (report, number) = floor.out.reports[0];
@@ -192,7 +196,7 @@ fn every_refusal_says_why() {
         };
         let out = floor.request(&Request::New(order));
         assert_eq!(out.told(), [(ONE, ExecType::Rejected, order.client_order_id, reason)]);
-        assert_eq!(floor.market.reasons(reason) > 0, true);
+        assert!(floor.market.reasons(reason) > 0);
     }
     let used = floor.order(ONE, Side::Buy, 99, 10);
     let again = NewOrder {
