@@ -10,6 +10,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// TCP_RTO_MIN_US: the shortest retransmission timeout of this socket, in microseconds (Linux 6.11, `linux/tcp.h`).
 const TCP_RTO_MIN_US: libc::c_int = 45;
 
+/// The kernel's own shortest retransmission timeout, µs; it takes none above.
+const RTO_MIN_DEFAULT_US: u32 = 200_000;
+
 /// Options of a TCP connection. The default asks for nothing: an untuned socket as the kernel makes it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TcpOptions {
@@ -20,7 +23,8 @@ pub struct TcpOptions {
     ///
     /// [`TcpStream::rearm_quick_ack`]: crate::tcp::TcpStream::rearm_quick_ack
     pub quick_ack: bool,
-    /// TCP_RTO_MIN_US, µs. The kernel's default is 200,000, which is what a lost last segment costs.
+    /// TCP_RTO_MIN_US, µs. The kernel's default is 200,000, which is what a lost last segment costs. It takes nothing
+    /// below two ticks of its clock (8,000 at 250 Hz), so what it refuses is doubled until it takes it.
     pub rto_min_us: Option<u32>,
     /// TCP_USER_TIMEOUT, ms: how long sent data may stay unacknowledged before the connection fails.
     pub user_timeout_ms: Option<u32>,
@@ -55,7 +59,7 @@ pub struct UdpOptions {
 }
 
 /// What the kernel gave for each option. Prints as one line:
-/// `no_delay=1 quick_ack=1 rto_min_us=8000 (wanted 5000) busy_poll_us=refused (wanted 50) …`.
+/// `no_delay=1 quick_ack=1 rto_min_us=8000 (wanted 2000) busy_poll_us=refused (wanted 50) …`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Readback {
     rows: [Option<Row>; ROWS_MAX],
@@ -90,7 +94,7 @@ impl TcpOptions {
         Self {
             no_delay: true,
             quick_ack: true,
-            rto_min_us: Some(4_000),
+            rto_min_us: Some(2_000),
             user_timeout_ms: Some(10_000),
             notsent_lowat: Some(16 * 1024),
             busy_poll_us: None,
@@ -221,11 +225,24 @@ fn flag(on: bool) -> Option<u32> {
 fn apply(socket: BorrowedFd<'_>, options: &[Wanted]) -> Readback {
     let mut rows = [None; ROWS_MAX];
     for (row, &(name, level, option, wanted)) in rows.iter_mut().zip(options) {
-        let set_ok = wanted.is_none_or(|value| set(socket, level, option, value).is_ok());
+        let set_ok = wanted.is_none_or(|value| set_or_nearest(socket, level, option, value));
         let got = get(socket, level, option).ok().filter(|_| set_ok);
         *row = Some(Row { name, wanted, got });
     }
     Readback { rows }
+}
+
+/// Sets one option, to the nearest value above if the kernel has a lower bound that nobody can ask it for.
+fn set_or_nearest(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, wanted: u32) -> bool {
+    let has_bound = (level, option) == (libc::IPPROTO_TCP, TCP_RTO_MIN_US);
+    let mut value = wanted;
+    while set(socket, level, option, value).is_err() {
+        if !has_bound || value == 0 || value >= RTO_MIN_DEFAULT_US {
+            return false;
+        }
+        value = (value * 2).min(RTO_MIN_DEFAULT_US);
+    }
+    true
 }
 
 /// Sets one option whose value is an `int`.

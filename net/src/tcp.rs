@@ -391,6 +391,14 @@ mod tests {
                 let row = readback.row(name).unwrap();
                 assert_eq!(row.got, row.wanted, "{readback}");
             }
+            // A kernel before 6.11 does not know this one.
+            let rto_min = readback.row("rto_min_us").unwrap();
+            assert!(
+                rto_min
+                    .got
+                    .is_none_or(|got| got >= rto_min.wanted.unwrap() && got < 200_000),
+                "{readback}"
+            );
             for name in ["send_buffer", "receive_buffer"] {
                 assert!(readback.row(name).unwrap().got.unwrap() >= 65_536, "{readback}");
             }
