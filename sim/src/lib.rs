@@ -1,4 +1,1 @@
-//! The world around a gateway, simulated: an exchange that is a real market.
-#![forbid(unsafe_code)]
-
-pub mod exchange;
+//! To be written.

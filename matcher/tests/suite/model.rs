@@ -213,16 +213,21 @@ impl Model {
             price,
             ..
         } = *order;
-        let resting = RestingOrder {
+        self.orders.push(RestingOrder {
             id,
             owner,
             book,
             side,
             price,
             leaves,
-        };
-        self.orders.push(resting);
-        self.reports.push(Report::Rested(resting));
+        });
+        self.reports.push(Report::Rested {
+            id,
+            book,
+            side,
+            price,
+            leaves,
+        });
     }
 
     fn cancel_rest(&mut self, order: &NewOrder, quantity: Quantity, reason: Reason) {

@@ -23,7 +23,7 @@ pub struct TcpLinkConfig {
     /// Most unacknowledged messages, in each direction.
     pub window: usize,
     /// Longest message, bytes.
-    pub message_max: usize,
+    pub max_message: usize,
     /// Heartbeats, and when a silent or stalled peer is given up.
     pub timing: Timing,
     /// Pause of the initiator after the first failed attempt to connect; it doubles with each.
@@ -62,7 +62,7 @@ impl TcpLinkConfig {
             password,
             session,
             window: 4_096,
-            message_max: 64,
+            max_message: 64,
             timing: Timing::default(),
             retry_min: Duration::from_millis(10),
             retry_max: Duration::from_secs(1),
@@ -78,7 +78,7 @@ impl TcpLinkConfig {
 
     /// Longest packet of a message.
     pub(super) const fn packet_max(&self) -> usize {
-        HEADER_LENGTH + self.message_max
+        HEADER_LENGTH + self.max_message
     }
 
     /// Looks for contradictions.
@@ -97,7 +97,7 @@ impl TcpLinkConfig {
         if self.window == 0 || self.window > WINDOW_MAX {
             return wrong("the window is out of range", "set it between 1 and 1,048,576 messages");
         }
-        if self.message_max == 0 || self.message_max > MAX_PAYLOAD_LENGTH {
+        if self.max_message == 0 || self.max_message > MAX_PAYLOAD_LENGTH {
             return wrong(
                 "the longest message is out of range",
                 "set it between 1 and 1,024 bytes",

@@ -351,7 +351,7 @@ impl TcpLink {
                     }
                     None
                 }
-                (State::Up, Incoming::Message(payload)) if payload.len() <= self.config.message_max => {
+                (State::Up, Incoming::Message(payload)) if payload.len() <= self.config.max_message => {
                     buffer[..payload.len()].copy_from_slice(payload);
                     self.inbox.received += 1;
                     self.counters.received += 1;
@@ -428,7 +428,7 @@ impl Link for TcpLink {
 
     fn send(&mut self, message: &[u8], position: u64) -> SequenceNumber {
         assert!(
-            message.len() <= self.config.message_max,
+            message.len() <= self.config.max_message,
             "message of {} bytes is too long",
             message.len()
         );
@@ -441,7 +441,7 @@ impl Link for TcpLink {
 
     fn restore(&mut self, sequence: SequenceNumber, message: &[u8]) {
         assert!(
-            message.len() <= self.config.message_max,
+            message.len() <= self.config.max_message,
             "message of {} bytes is too long",
             message.len()
         );
@@ -450,7 +450,7 @@ impl Link for TcpLink {
 
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
         assert!(
-            buffer.len() >= self.config.message_max,
+            buffer.len() >= self.config.max_message,
             "the buffer holds the longest message"
         );
         if std::mem::take(&mut self.up_again) {

@@ -81,6 +81,12 @@ impl Outbox {
         self.ring.first() >= self.sending && self.partial == 0
     }
 
+    /// Whether a message has left in part.
+    #[cfg(test)]
+    pub(super) const fn is_partial(&self) -> bool {
+        self.partial > 0
+    }
+
     /// Sends what the kernel takes: the rest of a message that left in part, then what the link itself says, then
     /// messages up to the watermark (none while there is no watermark). Gives how many messages have left whole.
     pub(super) fn transmit(

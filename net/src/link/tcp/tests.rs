@@ -4,15 +4,32 @@ use super::*;
 use crate::allocation::allocations;
 use crate::options::TcpOptions;
 use proto::soup::{
-    MAX_PACKET_LENGTH, Password, SessionName, Timing, UserName, write_client_heartbeat, write_login_request,
-    write_unsequenced,
+    MAX_PACKET_LENGTH, MAX_PAYLOAD_LENGTH, Packet, Password, SessionName, Timing, UserName, write_client_heartbeat,
+    write_login_request, write_unsequenced,
 };
 
 /// Turns after which a test has hung. Loopback needs a handful; a busy machine may need thousands.
 const TURNS_MAX: usize = 3_000_000;
 
+/// Schedules run. More were run by hand.
+const SEEDS: u64 = 24;
+
 /// Time that passes in a turn.
 const TURN: Duration = Duration::from_micros(100);
+
+/// Kernel buffers that a few long messages fill.
+const SHORT_BUFFERS: TcpOptions = TcpOptions {
+    no_delay: true,
+    quick_ack: true,
+    rto_min_us: None,
+    user_timeout_ms: None,
+    notsent_lowat: None,
+    busy_poll_us: None,
+    prefer_busy_poll: false,
+    incoming_cpu: None,
+    send_buffer: Some(4_096),
+    receive_buffer: Some(4_096),
+};
 
 const WINDOW: usize = 32;
 const MESSAGE_MAX: usize = 64;
@@ -20,7 +37,7 @@ const MESSAGE_MAX: usize = 64;
 fn config(end: TcpEnd) -> TcpLinkConfig {
     TcpLinkConfig {
         window: WINDOW,
-        message_max: MESSAGE_MAX,
+        max_message: MESSAGE_MAX,
         timing: Timing {
             heartbeat: Duration::from_millis(10),
             dead_after: Duration::from_millis(500),
@@ -61,6 +78,8 @@ struct End {
     watermark: usize,
     /// Ups and downs.
     events: Vec<LinkEvent>,
+    /// Events taken in a turn, at most.
+    polls: usize,
 }
 
 impl End {
@@ -73,6 +92,7 @@ impl End {
             received_durable: 0,
             watermark: 0,
             events: Vec::new(),
+            polls: usize::MAX,
         }
     }
 
@@ -110,8 +130,11 @@ impl End {
 
     fn turn(&mut self) {
         self.now = self.now + TURN;
-        let mut buffer = [0; MESSAGE_MAX];
-        while let Some(event) = self.link.poll(self.now, &mut buffer) {
+        let mut buffer = [0; MAX_PAYLOAD_LENGTH];
+        for _ in 0..self.polls {
+            let Some(event) = self.link.poll(self.now, &mut buffer) else {
+                break;
+            };
             if let LinkEvent::Message { sequence, length } = event {
                 self.received.push(buffer[..length].to_vec());
                 assert_eq!(sequence.0, self.received.len() as u64);
@@ -156,12 +179,29 @@ struct Raw {
 impl Raw {
     fn connect(acceptor: &End) -> Self {
         let address = acceptor.link.local_addr().unwrap();
-        let stream = TcpStream::connect(address, &TcpOptions::default(), Duration::from_secs(5)).unwrap();
+        let stream = TcpStream::connect(address, &SHORT_BUFFERS, Duration::from_secs(5)).unwrap();
         Self { stream }
     }
 
     fn write(&mut self, bytes: &[u8]) {
         assert_eq!(self.stream.send(bytes).unwrap(), bytes.len());
+    }
+
+    /// The next bytes; none when the peer has hung up.
+    fn read(&mut self) -> Vec<u8> {
+        let mut buffer = [0; MAX_PACKET_LENGTH];
+        for _ in 0..TURNS_MAX {
+            match self.stream.recv(&mut buffer) {
+                Ok(Received::Bytes(length)) => return buffer[..length].to_vec(),
+                Ok(Received::Nothing) => {}
+                Ok(Received::Closed) | Err(_) => return Vec::new(),
+            }
+        }
+        panic!("nothing came");
+    }
+
+    fn is_hung_up(&mut self) -> bool {
+        self.read().is_empty()
     }
 
     fn log_in(acceptor: &mut End) -> Self {
@@ -295,7 +335,10 @@ fn a_peer_that_reads_nothing_is_given_up_and_costs_bounded_memory() {
     let mut heartbeat = [0; HEADER_LENGTH];
     write_client_heartbeat(&mut heartbeat);
     let mut now_of_beat = acceptor.now;
-    while !matches!(acceptor.events.last(), Some(LinkEvent::Down(_))) {
+    for _ in 0..TURNS_MAX {
+        if matches!(acceptor.events.last(), Some(LinkEvent::Down(_))) {
+            break;
+        }
         while acceptor.link.room() > 0 {
             acceptor.send(&[7; MESSAGE_MAX]);
         }
@@ -308,6 +351,43 @@ fn a_peer_that_reads_nothing_is_given_up_and_costs_bounded_memory() {
     }
     assert_eq!(acceptor.events.last(), Some(&LinkEvent::Down(DownReason::Stalled)));
     assert_eq!(acceptor.sent.len(), WINDOW);
+}
+
+#[test]
+fn what_one_connection_left_unsent_does_not_leave_on_the_next() {
+    let mut config = listen();
+    (config.tcp, config.max_message) = (SHORT_BUFFERS, MAX_PAYLOAD_LENGTH);
+    let mut acceptor = End::new(&config);
+    let mut raw = Raw::log_in(&mut acceptor);
+    // A full kernel buffer, a message that left in part, and behind it an acknowledgement.
+    while acceptor.link.room() > 0 {
+        acceptor.send(&[7; MAX_PAYLOAD_LENGTH]);
+    }
+    acceptor.sync();
+    let mut out = [0; MAX_PACKET_LENGTH];
+    let length = write_unsequenced(b"order", &mut out);
+    for count in 1..=WINDOW {
+        raw.write(&out[..length]);
+        while acceptor.received.len() < count {
+            acceptor.turn();
+        }
+    }
+    assert!(!acceptor.link.control.is_empty() && acceptor.link.outbox.is_partial());
+
+    acceptor.sent.clear();
+    let mut next = Raw::log_in(&mut acceptor);
+    let answer = next.read();
+    let (packet, _) = parse(&answer).unwrap().unwrap();
+    assert!(
+        matches!(
+            packet,
+            Packet::LoginAccepted {
+                next: SequenceNumber(1),
+                ..
+            }
+        ),
+        "{packet:?}"
+    );
 }
 
 #[test]
@@ -350,12 +430,15 @@ fn strangers_do_not_disturb_the_link_nor_keep_the_peer_out() {
     let mut noisy = Raw::connect(&acceptor);
     noisy.write(b"\xff\xff garbage before a login");
     turns_until(&mut initiator, &mut acceptor, |_, b| b.link.counters().malformed > 0);
+    assert!(noisy.is_hung_up());
     let end = initiator.now + Duration::from_secs(2);
     while initiator.now < end {
         initiator.turn();
         acceptor.turn();
     }
     assert_eq!(acceptor.events, [LinkEvent::Up]);
+    // Each stranger is counted once: the noisy one, and those that were silent for too long.
+    assert!(acceptor.link.counters().malformed <= 11);
     drop(silent);
 }
 
@@ -433,7 +516,7 @@ fn a_config_that_contradicts_itself_is_refused_with_its_session() {
     for wrong in [
         |config: &mut TcpLinkConfig| config.window = 0,
         |config: &mut TcpLinkConfig| config.window = usize::MAX,
-        |config: &mut TcpLinkConfig| config.message_max = 2_000,
+        |config: &mut TcpLinkConfig| config.max_message = 2_000,
         |config: &mut TcpLinkConfig| config.timing.heartbeat = config.timing.dead_after,
         |config: &mut TcpLinkConfig| config.retry_min = Duration(0),
     ] {
@@ -488,17 +571,41 @@ impl Random {
     }
 }
 
+#[test]
+fn whatever_a_peer_sends_the_link_takes_the_next_login() {
+    let mut acceptor = End::new(&listen());
+    for seed in 1..200 {
+        let mut random = Random(seed);
+        let mut raw = Raw::log_in(&mut acceptor);
+        // Packets that frame well and say anything, now and then with a length that does not hold.
+        let mut bytes = Vec::new();
+        for _ in 0..random.below(8) {
+            let longest = if random.once_in(10) { 1_100 } else { 70 };
+            let length = 1 + random.below(longest);
+            let packet_type = b"ULROASJHZ+U"[usize::try_from(random.below(11)).unwrap()];
+            bytes.extend_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
+            bytes.push(packet_type);
+            bytes.extend((1..length).map(|_| u8::try_from(random.below(256)).unwrap()));
+        }
+        raw.write(&bytes);
+        turns(&mut acceptor, 20);
+    }
+    assert_eq!(acceptor.link.counters().ups, 199);
+}
+
 /// The network: forwards some bytes a turn each way, and breaks connections wherever they are.
 struct Proxy {
+    tcp: TcpOptions,
     listener: TcpListener,
     target: SocketAddr,
     connection: Option<[(TcpStream, StreamBuffer); 2]>,
 }
 
 impl Proxy {
-    fn new(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &TcpOptions::default()).unwrap();
+    fn new(target: SocketAddr, tcp: TcpOptions) -> Self {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &tcp).unwrap();
         Self {
+            tcp,
             listener,
             target,
             connection: None,
@@ -512,7 +619,7 @@ impl Proxy {
     /// Forwards at most `limit` bytes each way.
     fn turn(&mut self, limit: usize) {
         if let Some((near, _)) = self.listener.accept().unwrap() {
-            let far = TcpStream::connect(self.target, &TcpOptions::default(), Duration::from_secs(5));
+            let far = TcpStream::connect(self.target, &self.tcp, Duration::from_secs(5));
             self.connection = far
                 .ok()
                 .map(|far| [near, far].map(|stream| (stream, StreamBuffer::new(4_096))));
@@ -542,11 +649,11 @@ fn forward((from, bytes): &mut (TcpStream, StreamBuffer), to: &mut TcpStream, li
     !matches!(bytes.receive(from), Ok(Received::Closed) | Err(_)) || !bytes.is_empty()
 }
 
-/// Sends a random number of random messages.
-fn send_some(end: &mut End, random: &mut Random) {
+/// Sends a random number of random messages of at most `max_message` bytes.
+fn send_some(end: &mut End, random: &mut Random, max_message: u64) {
     for _ in 0..random.below(4) {
         if end.link.room() > 0 {
-            let length = usize::try_from(random.below(MESSAGE_MAX as u64 + 1)).unwrap();
+            let length = usize::try_from(random.below(max_message + 1)).unwrap();
             let message: Vec<u8> = (0..length).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
             end.send(&message);
         }
@@ -558,16 +665,33 @@ fn send_some(end: &mut End, random: &mut Random) {
     }
 }
 
-/// Runs one schedule of sends, cuts, delays, restarts and pauses; then lets it settle and compares.
+/// Runs one schedule of sends, cuts, delays, restarts and pauses; then lets it settle and compares. Every other schedule
+/// has long messages and short kernel buffers, so that packets leave in parts.
 fn run(seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut acceptor = End::new(&listen());
-    let mut proxy = Proxy::new(acceptor.link.local_addr().unwrap());
-    let config = connect(proxy.address());
+    let long = seed % 2 == 1;
+    let adapt = |mut config: TcpLinkConfig| {
+        if long {
+            config.max_message = MAX_PAYLOAD_LENGTH;
+            config.tcp = SHORT_BUFFERS;
+        }
+        config
+    };
+    let mut acceptor = End::new(&adapt(listen()));
+    let tcp = if long { SHORT_BUFFERS } else { TcpOptions::default() };
+    let mut proxy = Proxy::new(acceptor.link.local_addr().unwrap(), tcp);
+    let config = adapt(connect(proxy.address()));
     let mut initiator = End::new(&config);
+    let (max_message, bytes_per_turn) = if long {
+        (MAX_PAYLOAD_LENGTH as u64, 3_000)
+    } else {
+        (MESSAGE_MAX as u64, 300)
+    };
     for _ in 0..1_500 {
-        send_some(&mut initiator, &mut random);
-        send_some(&mut acceptor, &mut random);
+        for end in [&mut initiator, &mut acceptor] {
+            send_some(end, &mut random, max_message);
+            end.polls = usize::try_from(random.below(6)).unwrap();
+        }
         if random.once_in(60) {
             proxy.cut();
         }
@@ -575,18 +699,20 @@ fn run(seed: u64) {
             initiator.restart(&config);
         }
         if random.once_in(150) {
-            acceptor.restart(&listen());
+            acceptor.restart(&adapt(listen()));
             proxy.target = acceptor.link.local_addr().unwrap();
         }
         if random.once_in(400) {
             initiator.now = initiator.now + Duration::from_secs(1);
         }
         initiator.turn();
-        proxy.turn(usize::try_from(random.below(300)).unwrap());
+        proxy.turn(usize::try_from(random.below(bytes_per_turn)).unwrap());
         acceptor.turn();
     }
-    initiator.sync();
-    acceptor.sync();
+    for end in [&mut initiator, &mut acceptor] {
+        end.sync();
+        end.polls = usize::MAX;
+    }
     for _ in 0..TURNS_MAX {
         if initiator.received.len() == acceptor.sent.len() && acceptor.received.len() == initiator.sent.len() {
             break;
@@ -608,11 +734,14 @@ fn run(seed: u64) {
         "seed {seed}: only {} messages",
         initiator.sent.len()
     );
+    let is_down = |event: &&LinkEvent| matches!(event, LinkEvent::Down(_));
+    let breaks = acceptor.events.iter().filter(is_down).count();
+    assert!(breaks > 5, "seed {seed}: only {breaks} connections broke");
 }
 
 #[test]
 fn every_message_arrives_once_and_in_order_whatever_breaks_or_restarts() {
-    for seed in 0..24 {
+    for seed in 0..SEEDS {
         run(seed);
     }
 }

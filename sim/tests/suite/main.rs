@@ -1,7 +1,0 @@
-//! The simulator from outside.
-
-mod feed_book;
-mod history_rules;
-mod market;
-mod market_properties;
-mod request_rules;
