@@ -72,12 +72,22 @@ impl Event {
                 owner: OwnerId::NONE,
                 side: if record[13] == b'B' { Side::Buy } else { Side::Sell },
                 order_type: OrderType::Limit,
-                time_in_force: if record[14] == 0 { TimeInForce::Day } else { TimeInForce::ImmediateOrCancel },
+                time_in_force: if record[14] == 0 {
+                    TimeInForce::Day
+                } else {
+                    TimeInForce::ImmediateOrCancel
+                },
                 price,
                 quantity,
             }),
             b'C' => Self::Cancel(id),
-            b'R' => Self::Replace(Replace { id, new_id: id, price, leaves: quantity, priority: Priority::Lost }),
+            b'R' => Self::Replace(Replace {
+                id,
+                new_id: id,
+                price,
+                leaves: quantity,
+                priority: Priority::Lost,
+            }),
             _ => return None,
         })
     }
@@ -93,7 +103,12 @@ struct Tally {
 
 impl Tally {
     const fn new() -> Self {
-        Self { trades: 0, traded: 0, rejects: 0, hash: HASH_START }
+        Self {
+            trades: 0,
+            traded: 0,
+            rejects: 0,
+            hash: HASH_START,
+        }
     }
 
     #[inline]
@@ -102,7 +117,12 @@ impl Tally {
             Report::Trade(trade) => {
                 self.trades += 1;
                 self.traded += trade.quantity.0;
-                for word in [trade.taker.0, trade.maker.0, trade.price.0.cast_unsigned(), trade.quantity.0] {
+                for word in [
+                    trade.taker.0,
+                    trade.maker.0,
+                    trade.price.0.cast_unsigned(),
+                    trade.quantity.0,
+                ] {
                     self.hash = hash(self.hash, word);
                 }
             }
@@ -113,7 +133,11 @@ impl Tally {
 }
 
 fn new_matcher(workload: &Workload) -> Matcher {
-    let capacity = Capacity { books: workload.symbols as usize, orders: ORDERS, levels: LEVELS };
+    let capacity = Capacity {
+        books: workload.symbols as usize,
+        orders: ORDERS,
+        levels: LEVELS,
+    };
     Matcher::new(capacity, SelfMatch::Allow)
 }
 

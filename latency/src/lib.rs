@@ -2,11 +2,15 @@
 #![deny(unsafe_code)]
 
 pub mod clock;
+mod histogram;
 mod record;
 mod recorder;
+pub mod report;
+pub mod shm;
 mod tap;
 
 pub use clock::{Clock, ClockFacts};
+pub use histogram::{Histogram, Percentile, Percentiles, SAMPLES_BEYOND_MIN};
 pub use record::{
     ClientOrder, ClientReport, ClientRequest, Counter, End, ExchangeOpen, ExchangeOrder, ExchangeReport, FieldLayout,
     Floor, FloorLeg, GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Protocol, RECORD_LENGTH, Record,

@@ -375,7 +375,8 @@ records! {
         /// Such as `link.retransmits`.
         name: Name,
     }
-    /// The bare round trip on a leg, measured in the same run: spinning sockets and nothing else.
+    /// The bare round trip on a leg, measured in the same run: spinning sockets and nothing else. A percentile with too few
+    /// samples is 0.
     Floor = 4 {
         /// Which leg.
         leg: FloorLeg,

@@ -289,31 +289,6 @@ impl RecordingThread {
     }
 }
 
-impl Host {
-    /// This machine. What cannot be read stays empty.
-    #[must_use]
-    pub fn read() -> Self {
-        let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let cpuinfo = line("/proc/cpuinfo");
-        let cpu = cpuinfo
-            .lines()
-            .find(|line| line.starts_with("model name"))
-            .and_then(|line| line.split_once(':'))
-            .map(|(_, model)| model.trim().to_owned());
-        let cores = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
-        Self {
-            name: line("/proc/sys/kernel/hostname"),
-            cpu: cpu.unwrap_or_default(),
-            cores: u32::try_from(cores).unwrap_or(u32::MAX),
-            kernel: format!(
-                "{} {}",
-                line("/proc/sys/kernel/ostype"),
-                line("/proc/sys/kernel/osrelease")
-            ),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

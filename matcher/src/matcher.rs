@@ -6,6 +6,7 @@ use crate::ladder::{self, Ladder, Node, Nodes};
 use crate::pool::{NONE, Pool};
 use crate::record::{Book, LevelRecord, Order, Taker, side_index};
 use crate::report::{Rejected, Report, Sink};
+use crate::view::RestingOrder;
 use crate::{MAX_BOOKS, MAX_ORDERS, MAX_QUANTITY};
 use alloc::vec::Vec;
 use types::{OrderId, OrderType, Price, Quantity, Reason, Side, TimeInForce};
@@ -195,7 +196,7 @@ impl Matcher {
         self.end_of_event(book);
     }
 
-    /// Cancels every order of a book whose owner `chosen` takes: bids before offers, each in priority.
+    /// Cancels every order of a book that `chosen` takes: bids before offers, each in priority.
     pub fn cancel_where(
         &mut self,
         book: BookIndex,
@@ -300,13 +301,14 @@ impl Matcher {
         }
         let order = &mut self.orders[slot];
         (order.level, order.prev, order.next) = (level_slot, tail, NONE);
-        sink.report(Report::Rested {
+        sink.report(Report::Rested(RestingOrder {
             id: OrderId(taker.id),
+            owner: taker.owner,
             book,
             side,
             price,
             leaves: Quantity(taker.leaves),
-        });
+        }));
     }
 
     /// Takes an order out of its level, and the level out of its ladder when it is empty. Slot and index stay.

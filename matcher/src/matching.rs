@@ -49,12 +49,17 @@ impl Matcher {
         None
     }
 
-    /// Trades `sweep` with those resting orders, in priority, whose owner `reached` takes, and passes the others by.
+    /// Trades `sweep` with those resting orders, in priority, that `reached` takes, and passes the others by.
     /// The lots that are left; nothing of it rests. Self-match prevention does not apply.
     ///
     /// The simulator lets recorded history meet live orders by it: a recorded execution must fill the live orders ahead
     /// of the recorded one, and nobody else.
-    pub fn sweep(&mut self, sweep: &Sweep, reached: impl Fn(OwnerId) -> bool, sink: &mut impl Sink) -> Quantity {
+    pub fn sweep(
+        &mut self,
+        sweep: &Sweep,
+        reached: impl Fn(OrderId, OwnerId) -> bool,
+        sink: &mut impl Sink,
+    ) -> Quantity {
         let side = sweep.side.opposite();
         let mut taker = Taker {
             id: sweep.taker.0,
@@ -74,7 +79,7 @@ impl Matcher {
                     break 'levels;
                 }
                 let after = maker.next;
-                if reached(maker.owner) {
+                if reached(OrderId(maker.id), maker.owner) {
                     self.levels[level].volume -= fill(&mut taker, maker, price, sink);
                     if maker.leaves == 0 {
                         let id = maker.id;

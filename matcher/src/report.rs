@@ -1,6 +1,7 @@
 //! What the matcher tells while it works.
 
 use crate::event::{BookIndex, OwnerId};
+use crate::view::RestingOrder;
 use types::{OrderId, Price, Quantity, Reason, Side};
 
 /// Takes the reports of an event, in the order in which things happen. Closures are sinks.
@@ -30,18 +31,7 @@ pub enum Report {
     /// Two orders traded.
     Trade(Trade),
     /// What is left of an incoming order now waits in the book.
-    Rested {
-        /// The order.
-        id: OrderId,
-        /// Its book.
-        book: BookIndex,
-        /// Its side.
-        side: Side,
-        /// Its limit, 1e-9.
-        price: Price,
-        /// Lots waiting.
-        leaves: Quantity,
-    },
+    Rested(RestingOrder),
     /// An order left the book, or what was left of an incoming one never got in.
     Canceled {
         /// The order.

@@ -25,20 +25,27 @@ pub enum KillScope {
 impl Orders {
     /// Takes a client's mass cancel and gives the answer. The cancels follow by [`poll_cancel`](Self::poll_cancel).
     pub fn mass_cancel(&mut self, mass: &MassCancel) -> Report {
-        self.version += 1;
-        let result = self.check_mass_cancel(mass);
-        self.use_client_order_id(mass.session, mass.client_order_id);
-        let (exec_type, reason) = match result {
+        match self.check_mass_cancel(mass) {
             Ok(session) => {
+                self.version += 1;
+                self.use_client_order_id(mass.session, mass.client_order_id);
                 self.counters.mass_cancels += 1;
                 self.queue_session(session, mass.instrument, Reason::MassCanceled);
-                (ExecType::MassCancelAccepted, Reason::None)
+                self.answer_mass_cancel(mass, ExecType::MassCancelAccepted, Reason::None)
             }
-            Err(reason) => {
-                self.counters.count_refusal(reason);
-                (ExecType::RequestRejected, reason)
-            }
-        };
+            Err(reason) => self.refuse_mass_cancel(mass, reason),
+        }
+    }
+
+    /// Refuses a mass cancel; no order is touched.
+    pub fn refuse_mass_cancel(&mut self, mass: &MassCancel, reason: Reason) -> Report {
+        self.version += 1;
+        self.use_client_order_id(mass.session, mass.client_order_id);
+        self.counters.count_refusal(reason);
+        self.answer_mass_cancel(mass, ExecType::RequestRejected, reason)
+    }
+
+    fn answer_mass_cancel(&mut self, mass: &MassCancel, exec_type: ExecType, reason: Reason) -> Report {
         let exec = ExecReport {
             exec_type,
             order_id: OrderId(0),

@@ -6,6 +6,8 @@ extern crate alloc;
 
 pub mod fix;
 pub mod itch;
+pub mod journal;
+pub mod ltp;
 pub mod mold;
 pub mod native;
 pub mod soup;

@@ -1,1 +1,4 @@
-//! To be written.
+//! The world around a gateway, simulated: an exchange that is a real market.
+#![forbid(unsafe_code)]
+
+pub mod exchange;

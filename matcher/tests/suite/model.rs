@@ -213,21 +213,16 @@ impl Model {
             price,
             ..
         } = *order;
-        self.orders.push(RestingOrder {
+        let resting = RestingOrder {
             id,
             owner,
             book,
             side,
             price,
             leaves,
-        });
-        self.reports.push(Report::Rested {
-            id,
-            book,
-            side,
-            price,
-            leaves,
-        });
+        };
+        self.orders.push(resting);
+        self.reports.push(Report::Rested(resting));
     }
 
     fn cancel_rest(&mut self, order: &NewOrder, quantity: Quantity, reason: Reason) {

@@ -129,8 +129,8 @@ impl Ledger {
                 self.subtract(trade.maker, trade.quantity);
                 self.expect(trade.maker, trade.maker_leaves);
             }
-            Report::Rested { id, leaves, .. } => {
-                self.0.insert(id, leaves.0);
+            Report::Rested(order) => {
+                self.0.insert(order.id, order.leaves.0);
             }
             Report::Canceled { id, quantity, .. } => {
                 // An incoming order that never rested is not in the ledger.
@@ -208,7 +208,7 @@ impl Pair {
                 model.cancel_where(*book, Reason::MassCanceled, *owner);
             }
             Event::Sweep(sweep, owner) => {
-                let left = matcher.sweep(sweep, |other| other == *owner, sink);
+                let left = matcher.sweep(sweep, |_, other| other == *owner, sink);
                 assert_eq!(left, model.sweep(sweep, *owner));
             }
         }

@@ -18,6 +18,7 @@ mod header;
 mod order;
 mod reject;
 mod report;
+mod session;
 pub mod tag;
 mod time;
 mod value;
@@ -33,6 +34,7 @@ pub use header::Header;
 pub use order::{NewOrderSingle, OrderCancelReplaceRequest, OrderCancelRequest};
 pub use reject::{BusinessMessageReject, BusinessRejectReason, SessionReject};
 pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject};
+pub use session::{Application, CloseReason, CompId, Output, Role, Session, SessionConfig, SessionCounters};
 pub use time::{parse_timestamp, write_timestamp};
 pub use value::{Digits, parse_quantity, parse_u64};
 

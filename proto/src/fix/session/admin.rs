@@ -1,0 +1,249 @@
+//! The administrative messages.
+
+use crate::fix::field::{Fields, RejectReason, Violation};
+use crate::fix::value::{Digits, parse_bool, parse_u64};
+use crate::fix::{Body, Encoder, Header, MAX_VALUE_LENGTH, msg_type, tag};
+use types::Duration;
+
+/// Heartbeat (0).
+pub(super) struct Heartbeat<'a> {
+    /// TestReqID (112) of the test request that is answered; else empty.
+    pub(super) test_req_id: &'a [u8],
+}
+
+/// TestRequest (1).
+pub(super) struct TestRequest<'a> {
+    /// TestReqID (112).
+    pub(super) test_req_id: &'a [u8],
+}
+
+/// ResendRequest (2).
+pub(super) struct ResendRequest {
+    /// BeginSeqNo (7).
+    pub(super) begin: u64,
+    /// EndSeqNo (16); 0 is all there are.
+    pub(super) end: u64,
+}
+
+/// SequenceReset (4).
+pub(super) struct SequenceReset {
+    /// GapFillFlag (123); without it the message is a reset.
+    pub(super) gap_fill: bool,
+    /// NewSeqNo (36).
+    pub(super) new_sequence: u64,
+}
+
+/// Logout (5).
+pub(super) struct Logout<'a> {
+    /// Text (58); empty when absent.
+    pub(super) text: &'a [u8],
+}
+
+/// Logon (A).
+pub(super) struct Logon {
+    /// HeartBtInt (108).
+    pub(super) heartbeat: Duration,
+    /// ResetSeqNumFlag (141).
+    pub(super) reset: bool,
+}
+
+impl<'a> TestRequest<'a> {
+    pub(super) fn decode(body: &'a [u8]) -> Result<Self, Violation> {
+        let [test_req_id] = values(body, [tag::TEST_REQ_ID])?;
+        if test_req_id.len() > MAX_VALUE_LENGTH {
+            return Err(Violation::incorrect(tag::TEST_REQ_ID));
+        }
+        if test_req_id.is_empty() {
+            return Err(Violation::missing(tag::TEST_REQ_ID));
+        }
+        Ok(Self { test_req_id })
+    }
+}
+
+impl ResendRequest {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
+        let [begin, end] = values(body, [tag::BEGIN_SEQ_NO, tag::END_SEQ_NO])?;
+        Ok(Self {
+            begin: sequence(tag::BEGIN_SEQ_NO, begin)?,
+            end: number(tag::END_SEQ_NO, end)?,
+        })
+    }
+}
+
+impl SequenceReset {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
+        let [gap_fill, new_sequence] = values(body, [tag::GAP_FILL_FLAG, tag::NEW_SEQ_NO])?;
+        Ok(Self {
+            gap_fill: flag(tag::GAP_FILL_FLAG, gap_fill)?,
+            new_sequence: sequence(tag::NEW_SEQ_NO, new_sequence)?,
+        })
+    }
+}
+
+impl<'a> Logout<'a> {
+    /// The text, or nothing: a Logout is obeyed whatever else it holds.
+    pub(super) fn decode(body: &'a [u8]) -> Self {
+        let text = Fields::new(body).flatten().find(|field| field.tag == tag::TEXT);
+        Self {
+            text: text.map_or(b"", |field| field.value),
+        }
+    }
+}
+
+impl Logon {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
+        let [encrypt_method, heartbeat, reset] =
+            values(body, [tag::ENCRYPT_METHOD, tag::HEART_BT_INT, tag::RESET_SEQ_NUM_FLAG])?;
+        if number(tag::ENCRYPT_METHOD, encrypt_method)? != 0 {
+            return Err(Violation::incorrect(tag::ENCRYPT_METHOD));
+        }
+        let seconds = number(tag::HEART_BT_INT, heartbeat)?;
+        if seconds > MAX_HEARTBEAT_SECONDS {
+            return Err(Violation::incorrect(tag::HEART_BT_INT));
+        }
+        Ok(Self {
+            heartbeat: Duration::from_secs(seconds),
+            reset: flag(tag::RESET_SEQ_NUM_FLAG, reset)?,
+        })
+    }
+}
+
+impl Body for Heartbeat<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::HEARTBEAT
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::TEST_REQ_ID, self.test_req_id);
+    }
+}
+
+impl Body for TestRequest<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::TEST_REQUEST
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.text(tag::TEST_REQ_ID, self.test_req_id);
+    }
+}
+
+impl Body for ResendRequest {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::RESEND_REQUEST
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.number(tag::BEGIN_SEQ_NO, self.begin);
+        encoder.number(tag::END_SEQ_NO, self.end);
+    }
+}
+
+impl Body for SequenceReset {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::SEQUENCE_RESET
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.number(tag::NEW_SEQ_NO, self.new_sequence);
+        encoder.flag(tag::GAP_FILL_FLAG, self.gap_fill);
+    }
+}
+
+impl Body for Logout<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::LOGOUT
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.free_text(self.text);
+    }
+}
+
+impl Body for Logon {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::LOGON
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.number(tag::ENCRYPT_METHOD, 0);
+        encoder.number(tag::HEART_BT_INT, self.heartbeat.0 / Duration::from_secs(1).0);
+        if self.reset {
+            encoder.flag(tag::RESET_SEQ_NUM_FLAG, true);
+        }
+    }
+}
+
+/// `MsgSeqNum too low, expecting 7 but received 5`, the words that other engines look for.
+pub(super) struct TooLowText {
+    bytes: [u8; 96],
+    length: usize,
+}
+
+impl TooLowText {
+    pub(super) fn new(expected: u64, received: u64) -> Self {
+        let mut text = Self {
+            bytes: [0; 96],
+            length: 0,
+        };
+        text.push(b"MsgSeqNum too low, expecting ");
+        text.push(Digits::new(expected).as_bytes());
+        text.push(b" but received ");
+        text.push(Digits::new(received).as_bytes());
+        text
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        self.bytes[self.length..self.length + part.len()].copy_from_slice(part);
+        self.length += part.len();
+    }
+}
+
+/// The values of `tags`, empty when absent.
+fn values<const N: usize>(body: &[u8], tags: [u32; N]) -> Result<[&[u8]; N], Violation> {
+    let mut found: [&[u8]; N] = [b""; N];
+    for field in Fields::new(body) {
+        let field = field?;
+        if tag::is_header(field.tag) {
+            return Err(Violation::new(RejectReason::TagOutOfOrder, field.tag));
+        }
+        let Some(index) = tags.iter().position(|&tag| tag == field.tag) else {
+            continue;
+        };
+        if !found[index].is_empty() {
+            return Err(Violation::new(RejectReason::TagAppearsTwice, field.tag));
+        }
+        found[index] = field.value;
+    }
+    Ok(found)
+}
+
+fn number(tag: u32, value: &[u8]) -> Result<u64, Violation> {
+    if value.is_empty() {
+        return Err(Violation::missing(tag));
+    }
+    parse_u64(value).ok_or(Violation::format(tag))
+}
+
+fn sequence(tag: u32, value: &[u8]) -> Result<u64, Violation> {
+    let sequence = number(tag, value)?;
+    if sequence == 0 || sequence > Header::MAX_SEQUENCE {
+        return Err(Violation::incorrect(tag));
+    }
+    Ok(sequence)
+}
+
+/// `N` when absent.
+fn flag(tag: u32, value: &[u8]) -> Result<bool, Violation> {
+    if value.is_empty() {
+        return Ok(false);
+    }
+    parse_bool(value).ok_or(Violation::format(tag))
+}
+
+/// Longest heartbeat interval that is taken: a day.
+const MAX_HEARTBEAT_SECONDS: u64 = 86_400;

@@ -1,0 +1,205 @@
+//! Why one end refuses to talk to the other. The reason travels in a datagram of its own and reaches the peer's owner.
+
+use core::fmt;
+use types::SequenceNumber;
+
+/// Why a handshake or session was refused, as seen by whoever refuses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The peer speaks a version of the format that this end does not.
+    Version {
+        /// The peer's.
+        given: u8,
+        /// This end's.
+        held: u8,
+    },
+    /// The peer wants another session than the one configured here.
+    Session {
+        /// The peer's.
+        given: u16,
+        /// This end's.
+        held: u16,
+    },
+    /// The peer wants datagrams to be authenticated with a key that is not known here.
+    Key {
+        /// The peer's.
+        given: u32,
+    },
+    /// The handshake was begun with another incarnation of this end. A new one can succeed.
+    UnknownNegotiation,
+    /// A later epoch was established before: the peer is an old incarnation, or its clock went back.
+    StaleEpoch {
+        /// The peer's.
+        given: u64,
+        /// The highest so far.
+        held: u64,
+    },
+    /// The peer wants a message that is no longer in the ring, so it could never go on in order.
+    MessagesGone {
+        /// The number the peer wants next.
+        wanted: SequenceNumber,
+        /// The oldest still in the ring, or the next when the ring is empty.
+        oldest: SequenceNumber,
+    },
+    /// The peer claims to have messages that were never sent from here: this end has lost its journal, or the peer talks
+    /// to the wrong end.
+    NumbersAhead {
+        /// The number the peer wants next.
+        wanted: SequenceNumber,
+        /// The next to be sent from here.
+        next: SequenceNumber,
+    },
+    /// The peer would use numbers again under which other messages have been received: it has lost its journal.
+    NumbersBehind {
+        /// The peer's next number.
+        given: SequenceNumber,
+        /// The number wanted next here.
+        wanted: SequenceNumber,
+    },
+    /// The two ends are configured for messages of different lengths.
+    MessageLength {
+        /// The peer's, bytes.
+        given: u16,
+        /// This end's, bytes.
+        held: u16,
+    },
+    /// A window or heartbeat interval of zero.
+    Parameters,
+    /// A reason that this version does not know.
+    Unknown(u16),
+}
+
+impl Refusal {
+    /// Its number on the wire.
+    pub(super) const fn number(self) -> u16 {
+        match self {
+            Self::Version { .. } => 1,
+            Self::Session { .. } => 2,
+            Self::Key { .. } => 3,
+            Self::UnknownNegotiation => 4,
+            Self::StaleEpoch { .. } => 5,
+            Self::MessagesGone { .. } => 6,
+            Self::NumbersAhead { .. } => 7,
+            Self::NumbersBehind { .. } => 8,
+            Self::MessageLength { .. } => 9,
+            Self::Parameters => 10,
+            Self::Unknown(number) => number,
+        }
+    }
+
+    /// What was given and what it was measured against, on the wire.
+    pub(super) fn details(self) -> (u64, u64) {
+        match self {
+            Self::Version { given, held } => (given.into(), held.into()),
+            Self::Session { given, held } | Self::MessageLength { given, held } => (given.into(), held.into()),
+            Self::Key { given } => (given.into(), 0),
+            Self::StaleEpoch { given, held } => (given, held),
+            Self::MessagesGone { wanted, oldest } => (wanted.0, oldest.0),
+            Self::NumbersAhead { wanted, next } => (wanted.0, next.0),
+            Self::NumbersBehind { given, wanted } => (given.0, wanted.0),
+            Self::UnknownNegotiation | Self::Parameters | Self::Unknown(_) => (0, 0),
+        }
+    }
+
+    /// From its parts on the wire. A detail that cannot be one of its reason makes the reason unknown.
+    pub(super) fn from_wire(number: u16, given: u64, held: u64) -> Self {
+        Self::known(number, given, held).unwrap_or(Self::Unknown(number))
+    }
+
+    fn known(number: u16, given: u64, held: u64) -> Option<Self> {
+        Some(match number {
+            1 => Self::Version {
+                given: given.try_into().ok()?,
+                held: held.try_into().ok()?,
+            },
+            2 => Self::Session {
+                given: given.try_into().ok()?,
+                held: held.try_into().ok()?,
+            },
+            3 => Self::Key {
+                given: given.try_into().ok()?,
+            },
+            4 => Self::UnknownNegotiation,
+            5 => Self::StaleEpoch { given, held },
+            6 => Self::MessagesGone {
+                wanted: SequenceNumber(given),
+                oldest: SequenceNumber(held),
+            },
+            7 => Self::NumbersAhead {
+                wanted: SequenceNumber(given),
+                next: SequenceNumber(held),
+            },
+            8 => Self::NumbersBehind {
+                given: SequenceNumber(given),
+                wanted: SequenceNumber(held),
+            },
+            9 => Self::MessageLength {
+                given: given.try_into().ok()?,
+                held: held.try_into().ok()?,
+            },
+            10 => Self::Parameters,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { given, held } => write!(f, "LTP version {given} offered, {held} spoken"),
+            Self::Session { given, held } => write!(f, "session {given} asked for, {held} configured"),
+            Self::Key { given } => write!(f, "key {given} is not known"),
+            Self::UnknownNegotiation => f.write_str("handshake was begun with an earlier incarnation"),
+            Self::StaleEpoch { given, held } => write!(f, "epoch {given} is not above {held}, established before"),
+            Self::MessagesGone { wanted, oldest } => write!(f, "message {wanted} wanted, the ring starts at {oldest}"),
+            Self::NumbersAhead { wanted, next } => write!(f, "message {wanted} wanted, the next to be sent is {next}"),
+            Self::NumbersBehind { given, wanted } => write!(f, "message {given} would be sent, {wanted} is expected"),
+            Self::MessageLength { given, held } => write!(f, "messages of {given} bytes offered, {held} configured"),
+            Self::Parameters => f.write_str("a window or heartbeat interval of zero"),
+            Self::Unknown(number) => write!(f, "reason {number}, which this version does not know"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_comes_back_from_the_wire() {
+        let (low, high) = (SequenceNumber(7), SequenceNumber(1 << 40));
+        for refusal in [
+            Refusal::Version { given: 2, held: 1 },
+            Refusal::Session { given: 7, held: 8 },
+            Refusal::Key { given: 9 },
+            Refusal::UnknownNegotiation,
+            Refusal::StaleEpoch {
+                given: 3,
+                held: 1 << 60,
+            },
+            Refusal::MessagesGone {
+                wanted: low,
+                oldest: high,
+            },
+            Refusal::NumbersAhead {
+                wanted: high,
+                next: low,
+            },
+            Refusal::NumbersBehind {
+                given: low,
+                wanted: high,
+            },
+            Refusal::MessageLength { given: 64, held: 128 },
+            Refusal::Parameters,
+            Refusal::Unknown(999),
+        ] {
+            let (given, held) = refusal.details();
+            assert_eq!(Refusal::from_wire(refusal.number(), given, held), refusal);
+        }
+    }
+
+    #[test]
+    fn a_detail_out_of_range_makes_the_reason_unknown() {
+        assert_eq!(Refusal::from_wire(2, 1 << 20, 0), Refusal::Unknown(2));
+    }
+}

@@ -1,0 +1,447 @@
+//! The ring of messages that the peer has not acknowledged, keyed by sequence number.
+//!
+//! ```text
+//!            base            sent            next
+//!   freed  ... | in flight .... | queued ...... | free
+//! ```
+
+use super::wire::{self, FLAG_RETRANSMIT, HEADER_LENGTH, Kind, PACKED_PREFIX_LENGTH};
+use alloc::boxed::Box;
+use alloc::vec;
+use types::{Duration, Timestamp};
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct SendRing {
+    slots: Box<[Slot]>,
+    bytes: Box<[u8]>,
+    max_message: usize,
+    /// The oldest message held.
+    base: u64,
+    /// The next that was never transmitted.
+    sent: u64,
+    /// The number of the next message from the owner.
+    next: u64,
+    /// Messages marked for retransmission.
+    marked: usize,
+    /// No message below this one is marked.
+    marked_from: u64,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Slot {
+    /// The message's place in the owner's journal.
+    position: u64,
+    /// When it was last transmitted.
+    sent_at: Timestamp,
+    length: u16,
+    /// Or perhaps: an earlier incarnation may have done so.
+    transmitted_twice: bool,
+    /// To be transmitted again.
+    marked: bool,
+}
+
+/// What goes into one datagram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) first: u64,
+    pub(super) count: usize,
+    pub(super) kind: Kind,
+    pub(super) flags: u8,
+    /// Bytes of payload.
+    pub(super) length: usize,
+}
+
+/// What an acknowledgement freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Acknowledged {
+    Nothing,
+    /// The newest of the freed messages was transmitted then, and all of them once: a round trip can be measured.
+    SentAt(Timestamp),
+    /// One of them was transmitted twice: its acknowledgement may be that of either copy.
+    Ambiguous,
+}
+
+impl SendRing {
+    /// `window` is a power of two.
+    pub(super) fn new(window: usize, max_message: usize, next: u64) -> Self {
+        assert!(window.is_power_of_two());
+        Self {
+            slots: vec![Slot::default(); window].into(),
+            bytes: vec![0; window * max_message].into(),
+            max_message,
+            base: next,
+            sent: next,
+            next,
+            marked: 0,
+            marked_from: next,
+        }
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.slots.len() - distance(self.base, self.next)
+    }
+
+    pub(super) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The next number that was never transmitted.
+    pub(super) const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(super) fn push(&mut self, message: &[u8], position: u64) -> u64 {
+        assert!(self.room() > 0, "the owner reserves room before it decides");
+        assert!(!message.is_empty() && message.len() <= self.max_message);
+        let number = self.next;
+        let start = self.start(number);
+        self.bytes[start..start + message.len()].copy_from_slice(message);
+        *self.slot_mut(number) = Slot {
+            position,
+            length: wire::low_16(message.len()),
+            ..Slot::default()
+        };
+        self.next += 1;
+        number
+    }
+
+    /// Puts back a message of an earlier incarnation. The peer may have it, so it counts as transmitted. A full ring
+    /// drops its oldest.
+    pub(super) fn restore(&mut self, number: u64, message: &[u8]) {
+        if self.base == self.next {
+            (self.base, self.next) = (number, number);
+        }
+        assert_eq!(number, self.next, "messages are restored in order");
+        if self.room() == 0 {
+            self.base += 1;
+        }
+        self.push(message, 0);
+        self.slot_mut(number).transmitted_twice = true;
+        self.sent = self.next;
+    }
+
+    /// Frees all below `ack`, which lies between base and sent.
+    pub(super) fn acknowledge(&mut self, ack: u64) -> Acknowledged {
+        if ack <= self.base {
+            return Acknowledged::Nothing;
+        }
+        let mut ambiguous = false;
+        for number in self.base..ack {
+            let slot = self.slot_mut(number);
+            ambiguous |= slot.transmitted_twice;
+            if slot.marked {
+                slot.marked = false;
+                self.marked -= 1;
+            }
+        }
+        self.base = ack;
+        if ambiguous {
+            Acknowledged::Ambiguous
+        } else {
+            Acknowledged::SentAt(self.slot(ack - 1).sent_at)
+        }
+    }
+
+    /// Whether something is to be transmitted again.
+    pub(super) const fn has_marked(&self) -> bool {
+        self.marked > 0
+    }
+
+    /// When the oldest message in flight was last transmitted; `None` when there is none, or it is about to be again.
+    pub(super) fn oldest_sent_at(&self) -> Option<Timestamp> {
+        let oldest = self.slot(self.base);
+        (self.base < self.sent && !oldest.marked).then_some(oldest.sent_at)
+    }
+
+    /// Marks a message that the peer asked for, unless it is not in flight, or was transmitted again less than
+    /// `once_in` ago: then the peer cannot know yet, and a flood of requests draws few copies.
+    pub(super) fn mark_wanted(&mut self, number: u64, now: Timestamp, once_in: Duration) {
+        if number < self.base || number >= self.sent {
+            return;
+        }
+        let slot = self.slot(number);
+        if !slot.transmitted_twice || now.since(slot.sent_at) >= once_in {
+            self.mark(number);
+        }
+    }
+
+    /// Marks all in flight: a new session begins, and nothing of the old one counts.
+    pub(super) fn mark_all(&mut self) {
+        for number in self.base..self.sent {
+            self.mark(number);
+        }
+    }
+
+    /// Marks the oldest messages in flight that fit one datagram of `max_payload` bytes, and gives the number behind them.
+    pub(super) fn mark_oldest(&mut self, max_payload: usize) -> u64 {
+        let mut number = self.base;
+        let mut length = 0;
+        while number < self.sent {
+            length += PACKED_PREFIX_LENGTH + usize::from(self.slot(number).length);
+            if length > max_payload && number > self.base {
+                break;
+            }
+            self.mark(number);
+            number += 1;
+        }
+        number
+    }
+
+    fn mark(&mut self, number: u64) {
+        let slot = self.slot_mut(number);
+        if !slot.marked {
+            slot.marked = true;
+            self.marked_from = if self.marked == 0 {
+                number
+            } else {
+                self.marked_from.min(number)
+            };
+            self.marked += 1;
+        }
+    }
+
+    /// Writes the payload of the next retransmission behind the header, if one is due.
+    pub(super) fn retransmit(&mut self, now: Timestamp, packing: bool, datagram: &mut [u8]) -> Option<Run> {
+        if self.marked == 0 {
+            return None;
+        }
+        let mut first = self.marked_from.max(self.base);
+        while !self.slot(first).marked {
+            first += 1;
+        }
+        let run = self.pack(first, packing, datagram, |number, slot| {
+            number < self.sent && slot.marked
+        });
+        for number in first..first + run.count as u64 {
+            let slot = self.slot_mut(number);
+            slot.marked = false;
+            slot.transmitted_twice = true;
+            slot.sent_at = now;
+        }
+        self.marked -= run.count;
+        self.marked_from = first + run.count as u64;
+        Some(Run {
+            flags: FLAG_RETRANSMIT,
+            ..run
+        })
+    }
+
+    /// Writes the payload of the next first transmission behind the header, if there is one that the watermark and the
+    /// peer's window let go.
+    pub(super) fn transmit(
+        &mut self,
+        now: Timestamp,
+        watermark: u64,
+        peer_window: u64,
+        packing: bool,
+        datagram: &mut [u8],
+    ) -> Option<Run> {
+        let first = self.sent;
+        let end = self.next.min(self.base.saturating_add(peer_window));
+        if first >= end || self.slot(first).position > watermark {
+            return None;
+        }
+        let run = self.pack(first, packing, datagram, |number, slot| {
+            number < end && slot.position <= watermark
+        });
+        for number in first..first + run.count as u64 {
+            self.slot_mut(number).sent_at = now;
+        }
+        self.sent = first + run.count as u64;
+        Some(run)
+    }
+
+    /// Writes a message, and those behind it that may go along and fit.
+    fn pack(&self, first: u64, packing: bool, datagram: &mut [u8], goes: impl Fn(u64, &Slot) -> bool) -> Run {
+        let out = &mut datagram[HEADER_LENGTH..];
+        let mut count = 1;
+        let mut length = PACKED_PREFIX_LENGTH + usize::from(self.slot(first).length);
+        let count_max = if packing { self.slots.len() } else { 1 };
+        while count < count_max {
+            let slot = self.slot(first + count as u64);
+            let longer = length + PACKED_PREFIX_LENGTH + usize::from(slot.length);
+            if !goes(first + count as u64, slot) || longer > out.len() {
+                break;
+            }
+            length = longer;
+            count += 1;
+        }
+        if count == 1 {
+            let message = self.message(first);
+            out[..message.len()].copy_from_slice(message);
+            return Run {
+                first,
+                count,
+                kind: Kind::Data,
+                flags: 0,
+                length: message.len(),
+            };
+        }
+        let mut at = 0;
+        for number in first..first + count as u64 {
+            let message = self.message(number);
+            let (prefix, rest) = out[at..].split_at_mut(PACKED_PREFIX_LENGTH);
+            prefix.copy_from_slice(&wire::low_16(message.len()).to_le_bytes());
+            rest[..message.len()].copy_from_slice(message);
+            at += PACKED_PREFIX_LENGTH + message.len();
+        }
+        Run {
+            first,
+            count,
+            kind: Kind::Packed,
+            flags: 0,
+            length,
+        }
+    }
+
+    fn message(&self, number: u64) -> &[u8] {
+        let start = self.start(number);
+        &self.bytes[start..start + usize::from(self.slot(number).length)]
+    }
+
+    fn start(&self, number: u64) -> usize {
+        place(number, self.slots.len()) * self.max_message
+    }
+
+    fn slot(&self, number: u64) -> &Slot {
+        &self.slots[place(number, self.slots.len())]
+    }
+
+    fn slot_mut(&mut self, number: u64) -> &mut Slot {
+        &mut self.slots[place(number, self.slots.len())]
+    }
+}
+
+/// Where a number lives in a ring of `capacity`, a power of two.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the low bits are the place; a pointer's width holds any capacity"
+)]
+pub(super) const fn place(number: u64, capacity: usize) -> usize {
+    number as usize & (capacity - 1)
+}
+
+/// How many numbers lie from `from` up to `to`; both are of one ring, so it is no more than its capacity.
+#[allow(clippy::cast_possible_truncation, reason = "bounded by a ring's capacity, a usize")]
+pub(super) const fn distance(from: u64, to: u64) -> usize {
+    (to - from) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000);
+
+    fn ring(next: u64) -> SendRing {
+        SendRing::new(4, 8, next)
+    }
+
+    fn transmit(ring: &mut SendRing, watermark: u64, window: u64) -> Option<(u64, usize)> {
+        ring.transmit(NOW, watermark, window, true, &mut [0; 64])
+            .map(|run| (run.first, run.count))
+    }
+
+    #[test]
+    fn a_message_leaves_only_when_the_watermark_has_reached_it() {
+        let mut ring = ring(1);
+        ring.push(b"a", 10);
+        ring.push(b"b", 20);
+        assert_eq!(transmit(&mut ring, 9, 4), None);
+        assert_eq!(transmit(&mut ring, 10, 4), Some((1, 1)));
+        assert_eq!(transmit(&mut ring, 19, 4), None);
+        assert_eq!(transmit(&mut ring, 20, 4), Some((2, 1)));
+    }
+
+    #[test]
+    fn what_is_queued_is_packed_until_the_datagram_or_the_peers_window_is_full() {
+        let mut ring = ring(1);
+        for _ in 0..4 {
+            ring.push(b"12345678", 0);
+        }
+        let mut small = [0; HEADER_LENGTH + 25];
+        assert_eq!(ring.transmit(NOW, 0, 4, true, &mut small).unwrap().count, 2);
+        assert_eq!(transmit(&mut ring, 0, 3), Some((3, 1)));
+        assert_eq!(transmit(&mut ring, 0, 3), None);
+        assert_eq!(transmit(&mut ring, 0, 4), Some((4, 1)));
+    }
+
+    #[test]
+    fn marked_messages_go_in_runs_without_what_was_not_asked_for() {
+        let mut ring = ring(1);
+        for _ in 0..4 {
+            ring.push(b"x", 0);
+        }
+        transmit(&mut ring, 0, 4);
+        for number in [4, 1, 2, 9] {
+            ring.mark_wanted(number, NOW, Duration(0));
+        }
+        let mut out = [0; 64];
+        let run = |run: Run| (run.first, run.count, run.flags);
+        assert_eq!(ring.retransmit(NOW, true, &mut out).map(run), Some((1, 2, 1)));
+        assert_eq!(ring.retransmit(NOW, true, &mut out).map(run), Some((4, 1, 1)));
+        assert!(ring.retransmit(NOW, true, &mut out).is_none());
+    }
+
+    #[test]
+    fn what_was_just_transmitted_again_is_not_transmitted_once_more_on_request() {
+        let mut ring = ring(1);
+        ring.push(b"x", 0);
+        transmit(&mut ring, 0, 4);
+        ring.mark_wanted(1, NOW, Duration(5));
+        assert!(ring.retransmit(NOW, true, &mut [0; 64]).is_some());
+        ring.mark_wanted(1, Timestamp(1_004), Duration(5));
+        assert!(ring.retransmit(NOW, true, &mut [0; 64]).is_none());
+        ring.mark_wanted(1, Timestamp(1_005), Duration(5));
+        assert!(ring.retransmit(NOW, true, &mut [0; 64]).is_some());
+    }
+
+    #[test]
+    fn only_messages_transmitted_once_give_a_round_trip() {
+        let mut ring = ring(1);
+        ring.push(b"x", 0);
+        ring.push(b"y", 0);
+        transmit(&mut ring, 0, 4);
+        ring.mark_wanted(2, NOW, Duration(0));
+        ring.retransmit(NOW, true, &mut [0; 64]);
+        assert_eq!(ring.acknowledge(2), Acknowledged::SentAt(NOW));
+        assert_eq!(ring.acknowledge(2), Acknowledged::Nothing);
+        assert_eq!(ring.acknowledge(3), Acknowledged::Ambiguous);
+        assert_eq!(ring.room(), 4);
+    }
+
+    #[test]
+    fn an_acknowledged_message_is_not_retransmitted() {
+        let mut ring = ring(1);
+        for _ in 0..3 {
+            ring.push(b"x", 0);
+        }
+        transmit(&mut ring, 0, 4);
+        ring.mark_all();
+        ring.acknowledge(3);
+        assert_eq!(ring.retransmit(NOW, true, &mut [0; 64]).map(|run| run.first), Some(3));
+        assert!(ring.retransmit(NOW, true, &mut [0; 64]).is_none());
+    }
+
+    #[test]
+    fn a_restored_ring_holds_the_newest_and_goes_on_counting() {
+        let mut ring = ring(100);
+        for number in 90..100 {
+            ring.restore(number, b"old");
+        }
+        assert_eq!((ring.base(), ring.sent(), ring.next(), ring.room()), (96, 100, 100, 0));
+        ring.acknowledge(98);
+        assert_eq!(ring.push(b"new", 0), 100);
+        ring.mark_all();
+        assert_eq!(
+            ring.retransmit(NOW, true, &mut [0; 64])
+                .map(|run| (run.first, run.count)),
+            Some((98, 2))
+        );
+    }
+}

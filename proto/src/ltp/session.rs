@@ -1,0 +1,436 @@
+//! The handshake: how two ends agree on an epoch, on tags, and on where the numbers go on.
+//!
+//! The acceptor keeps nothing between the two steps. Its nonce is a function of its incarnation's seed and of the
+//! initiator's nonce, so it recognises its own answer when it comes back, a flood of first steps costs it no memory,
+//! and an answer of an earlier incarnation is not recognised. A second step that was recorded and is played again names
+//! an epoch that is not above the highest, and is refused.
+
+use super::NEVER;
+use super::config::{Config, Role};
+use super::refusal::Refusal;
+use super::wire::{self, Body, Establish, Kind, Negotiate, Negotiated, Refuse, VERSION};
+use types::{Duration, SequenceNumber, Timestamp};
+use zerocopy::little_endian::{U16, U32, U64};
+
+/// One end's part in the handshake.
+#[derive(Debug)]
+pub(super) struct Session {
+    role: Role,
+    terms: Terms,
+    /// Rises with each incarnation.
+    seed: u64,
+    state: State,
+    /// Of the current attempt or session; 0: none yet.
+    initiator_nonce: u64,
+    acceptor_nonce: u64,
+    /// Initiator: of the current attempt. Acceptor: the highest established.
+    epoch: u64,
+    /// Attempts of this incarnation.
+    attempts: u64,
+    /// When the initiator calls again.
+    retry_at: Timestamp,
+    retry_interval: Duration,
+    /// Second steps sent in this attempt.
+    tries: u32,
+    reply: Reply,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Acceptor: waits to be called.
+    Listening,
+    /// Initiator: waits for the answer to the first step.
+    Negotiating,
+    /// Initiator: waits for the answer to the second step.
+    Establishing,
+    Up,
+}
+
+/// What is to be answered to the source of the last handshake datagram.
+#[derive(Clone, Copy, Debug)]
+enum Reply {
+    None,
+    Negotiated { initiator_nonce: u64 },
+    Establish,
+    Established,
+    Refuse(Refuse),
+}
+
+/// What is said in the second step and does not change.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    session: u16,
+    window: u32,
+    ack_delay_ns: u32,
+    heartbeat_us: u32,
+    max_message: u16,
+}
+
+/// Where the rings stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// The oldest message that can be transmitted again.
+    pub(super) oldest: u64,
+    /// The next that was never transmitted.
+    pub(super) next_send: u64,
+    pub(super) next_receive: u64,
+}
+
+/// What a handshake datagram did.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    /// It answers no question of this end.
+    Stale,
+    /// One step on; there may be a reply.
+    Step,
+    /// The session is up; what the peer said of itself.
+    Up(Establish),
+    /// This end refuses; the reply says so. A session that was up stays up.
+    Refused(Refusal),
+    /// The peer refuses.
+    RefusedByPeer(Refusal),
+}
+
+impl Session {
+    pub(super) fn new(role: Role, config: &Config, seed: u64) -> Self {
+        let state = match role {
+            Role::Initiator => State::Negotiating,
+            Role::Acceptor => State::Listening,
+        };
+        let mut session = Self {
+            role,
+            terms: Terms::new(config),
+            seed,
+            state,
+            initiator_nonce: 0,
+            acceptor_nonce: 0,
+            epoch: 0,
+            attempts: 0,
+            retry_at: NEVER,
+            retry_interval: RETRY_FIRST,
+            tries: 0,
+            reply: Reply::None,
+        };
+        if role == Role::Initiator {
+            session.negotiate(Timestamp::NONE);
+        }
+        session
+    }
+
+    pub(super) const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether [`poll_reply`](Self::poll_reply) has something to send.
+    pub(super) const fn has_reply(&self) -> bool {
+        !matches!(self.reply, Reply::None)
+    }
+
+    /// When there is something to send.
+    pub(super) fn next_at(&self, now: Timestamp) -> Timestamp {
+        if self.has_reply() { now } else { self.retry_at }
+    }
+
+    /// The session is over: the acceptor waits again, the initiator calls again.
+    pub(super) fn end(&mut self, now: Timestamp) {
+        match self.role {
+            Role::Acceptor => self.state = State::Listening,
+            Role::Initiator => self.negotiate(now),
+        }
+    }
+
+    /// Begins a new attempt, whose first step leaves at `at`.
+    fn negotiate(&mut self, at: Timestamp) {
+        self.attempts += 1;
+        self.state = State::Negotiating;
+        self.initiator_nonce = mix(self.seed ^ mix(self.attempts));
+        self.acceptor_nonce = 0;
+        self.epoch = self.seed.saturating_add(self.attempts);
+        self.tries = 0;
+        self.retry_at = at;
+        self.retry_interval = RETRY_FIRST;
+    }
+
+    /// The tags of this session's datagrams: those sent, those received. The top bit tells the direction, so that a
+    /// datagram that comes back to its sender is foreign.
+    pub(super) fn tags(&self) -> (u32, u32) {
+        let common = wire::low_32(mix(self.initiator_nonce ^ mix(self.acceptor_nonce ^ mix(self.epoch))));
+        let from_initiator = (common & !FROM_ACCEPTOR).max(1);
+        let from_acceptor = from_initiator | FROM_ACCEPTOR;
+        match self.role {
+            Role::Initiator => (from_initiator, from_acceptor),
+            Role::Acceptor => (from_acceptor, from_initiator),
+        }
+    }
+
+    pub(super) fn on_datagram(&mut self, now: Timestamp, body: Body<'_>, standing: Standing) -> Outcome {
+        match (self.role, body) {
+            (Role::Acceptor, Body::Negotiate(negotiate)) => self.on_negotiate(negotiate),
+            (Role::Initiator, Body::Negotiated(negotiated)) => self.on_negotiated(now, negotiated),
+            (Role::Acceptor, Body::Establish(establish)) => self.on_establish(establish, standing),
+            (Role::Initiator, Body::Established(established)) => self.on_established(now, established, standing),
+            (_, Body::Refuse(refuse)) => self.on_refuse(now, refuse),
+            _ => Outcome::Stale,
+        }
+    }
+
+    fn on_negotiate(&mut self, negotiate: &Negotiate) -> Outcome {
+        let initiator_nonce = negotiate.initiator_nonce.get();
+        if let Err(refusal) = self.check_negotiation(negotiate) {
+            return self.refuse(initiator_nonce, 0, refusal);
+        }
+        self.reply = Reply::Negotiated { initiator_nonce };
+        Outcome::Step
+    }
+
+    fn check_negotiation(&self, negotiate: &Negotiate) -> Result<(), Refusal> {
+        let (version, session) = (negotiate.version, negotiate.session.get());
+        if version != VERSION {
+            let (given, held) = (version, VERSION);
+            return Err(Refusal::Version { given, held });
+        }
+        self.check_session(session)?;
+        match negotiate.key_id.get() {
+            0 => Ok(()),
+            given => Err(Refusal::Key { given }),
+        }
+    }
+
+    fn check_session(&self, given: u16) -> Result<(), Refusal> {
+        let held = self.terms.session;
+        if given == held {
+            Ok(())
+        } else {
+            Err(Refusal::Session { given, held })
+        }
+    }
+
+    fn on_negotiated(&mut self, now: Timestamp, negotiated: &Negotiated) -> Outcome {
+        if self.state != State::Negotiating || negotiated.initiator_nonce.get() != self.initiator_nonce {
+            return Outcome::Stale;
+        }
+        self.state = State::Establishing;
+        self.acceptor_nonce = negotiated.acceptor_nonce.get();
+        self.retry_interval = RETRY_FIRST;
+        self.second_step(now);
+        Outcome::Step
+    }
+
+    /// The second step leaves now, and again if it stays unanswered.
+    fn second_step(&mut self, now: Timestamp) {
+        self.reply = Reply::Establish;
+        self.tries += 1;
+        self.schedule_retry(now);
+    }
+
+    fn schedule_retry(&mut self, now: Timestamp) {
+        self.retry_at = now + self.retry_interval;
+        self.retry_interval = Duration((2 * self.retry_interval.0).min(RETRY_LAST.0));
+    }
+
+    fn on_establish(&mut self, peer: &Establish, standing: Standing) -> Outcome {
+        let (initiator_nonce, acceptor_nonce) = (peer.initiator_nonce.get(), peer.acceptor_nonce.get());
+        let known = (self.initiator_nonce, self.acceptor_nonce, self.epoch);
+        if self.state == State::Up && known == (initiator_nonce, acceptor_nonce, peer.epoch.get()) {
+            // The answer was lost.
+            self.reply = Reply::Established;
+            return Outcome::Step;
+        }
+        if let Err(refusal) = self.check_establishment(peer, standing) {
+            return self.refuse(initiator_nonce, acceptor_nonce, refusal);
+        }
+        self.state = State::Up;
+        self.initiator_nonce = initiator_nonce;
+        self.acceptor_nonce = acceptor_nonce;
+        self.epoch = peer.epoch.get();
+        self.reply = Reply::Established;
+        Outcome::Up(*peer)
+    }
+
+    fn check_establishment(&self, peer: &Establish, standing: Standing) -> Result<(), Refusal> {
+        if peer.acceptor_nonce.get() != self.answer_to(peer.initiator_nonce.get()) {
+            return Err(Refusal::UnknownNegotiation);
+        }
+        if peer.epoch.get() <= self.epoch {
+            let (given, held) = (peer.epoch.get(), self.epoch);
+            return Err(Refusal::StaleEpoch { given, held });
+        }
+        self.check_terms(peer)?;
+        check_numbers(peer, standing)
+    }
+
+    fn check_terms(&self, peer: &Establish) -> Result<(), Refusal> {
+        self.check_session(peer.session.get())?;
+        let (given, held) = (peer.max_message.get(), self.terms.max_message);
+        if given != held {
+            return Err(Refusal::MessageLength { given, held });
+        }
+        if peer.window.get() == 0 || peer.heartbeat_us.get() == 0 {
+            return Err(Refusal::Parameters);
+        }
+        Ok(())
+    }
+
+    fn on_established(&mut self, now: Timestamp, peer: &Establish, standing: Standing) -> Outcome {
+        let given = (peer.initiator_nonce.get(), peer.acceptor_nonce.get(), peer.epoch.get());
+        let attempt = (self.initiator_nonce, self.acceptor_nonce, self.epoch);
+        if self.state != State::Establishing || given != attempt {
+            return Outcome::Stale;
+        }
+        let checked = self.check_terms(peer).and_then(|()| check_numbers(peer, standing));
+        if let Err(refusal) = checked {
+            let outcome = self.refuse(self.initiator_nonce, self.acceptor_nonce, refusal);
+            self.negotiate(now + RETRY_REFUSED);
+            return outcome;
+        }
+        self.state = State::Up;
+        self.retry_at = NEVER;
+        Outcome::Up(*peer)
+    }
+
+    fn on_refuse(&mut self, now: Timestamp, refuse: &Refuse) -> Outcome {
+        let given = (refuse.initiator_nonce.get(), refuse.acceptor_nonce.get());
+        let concerned = self.state != State::Listening && given == (self.initiator_nonce, self.acceptor_nonce);
+        if !concerned {
+            return Outcome::Stale;
+        }
+        let refusal = refuse.refusal();
+        match (self.role, refusal) {
+            (Role::Acceptor, _) => self.state = State::Listening,
+            // The acceptor restarted between the steps.
+            (Role::Initiator, Refusal::UnknownNegotiation) => self.negotiate(now + RETRY_FIRST),
+            (Role::Initiator, _) => self.negotiate(now + RETRY_REFUSED),
+        }
+        Outcome::RefusedByPeer(refusal)
+    }
+
+    fn refuse(&mut self, initiator_nonce: u64, acceptor_nonce: u64, refusal: Refusal) -> Outcome {
+        self.reply = Reply::Refuse(Refuse::new(initiator_nonce, acceptor_nonce, refusal));
+        Outcome::Refused(refusal)
+    }
+
+    /// The acceptor's nonce for an attempt.
+    fn answer_to(&self, initiator_nonce: u64) -> u64 {
+        mix(self.seed ^ mix(!initiator_nonce))
+    }
+
+    /// Writes the reply to the last handshake datagram, if there is one.
+    pub(super) fn poll_reply(&mut self, standing: Standing, out: &mut [u8]) -> Option<usize> {
+        let numbers = wire::Numbers::default();
+        Some(match core::mem::replace(&mut self.reply, Reply::None) {
+            Reply::None => return None,
+            Reply::Negotiated { initiator_nonce } => {
+                let negotiated = Negotiated {
+                    initiator_nonce: U64::new(initiator_nonce),
+                    acceptor_nonce: U64::new(self.answer_to(initiator_nonce)),
+                    key_id: U32::ZERO,
+                    session: U16::new(self.terms.session),
+                    version: VERSION,
+                    reserved: 0,
+                };
+                wire::emit(out, Kind::Negotiated, numbers, &negotiated)
+            }
+            Reply::Establish => wire::emit(out, Kind::Establish, numbers, &self.establish(standing)),
+            Reply::Established => wire::emit(out, Kind::Established, numbers, &self.establish(standing)),
+            Reply::Refuse(refuse) => wire::emit(out, Kind::Refuse, numbers, &refuse),
+        })
+    }
+
+    /// Writes the initiator's next call when it is due.
+    pub(super) fn poll(&mut self, now: Timestamp, standing: Standing, out: &mut [u8]) -> Option<usize> {
+        if now < self.retry_at {
+            return None;
+        }
+        if self.state == State::Establishing {
+            if self.tries < ESTABLISH_TRIES {
+                self.second_step(now);
+                return self.poll_reply(standing, out);
+            }
+            // The acceptor may have restarted since it answered.
+            self.negotiate(now);
+        }
+        self.schedule_retry(now);
+        let negotiate = Negotiate {
+            initiator_nonce: U64::new(self.initiator_nonce),
+            key_id: U32::ZERO,
+            session: U16::new(self.terms.session),
+            version: VERSION,
+            reserved: 0,
+        };
+        Some(wire::emit(out, Kind::Negotiate, wire::Numbers::default(), &negotiate))
+    }
+
+    fn establish(&self, standing: Standing) -> Establish {
+        Establish {
+            initiator_nonce: U64::new(self.initiator_nonce),
+            acceptor_nonce: U64::new(self.acceptor_nonce),
+            epoch: U64::new(self.epoch),
+            next_expected: U64::new(standing.next_receive),
+            next_send: U64::new(standing.next_send),
+            window: U32::new(self.terms.window),
+            ack_delay_ns: U32::new(self.terms.ack_delay_ns),
+            heartbeat_us: U32::new(self.terms.heartbeat_us),
+            max_message: U16::new(self.terms.max_message),
+            session: U16::new(self.terms.session),
+        }
+    }
+}
+
+/// Whether two ends can go on in order: what the peer wants is in the ring, and what it will send is what is wanted here.
+fn check_numbers(peer: &Establish, standing: Standing) -> Result<(), Refusal> {
+    let wanted = peer.next_expected.get();
+    let given = peer.next_send.get();
+    if wanted < standing.oldest {
+        return Err(Refusal::MessagesGone {
+            wanted: SequenceNumber(wanted),
+            oldest: SequenceNumber(standing.oldest),
+        });
+    }
+    if wanted > standing.next_send {
+        return Err(Refusal::NumbersAhead {
+            wanted: SequenceNumber(wanted),
+            next: SequenceNumber(standing.next_send),
+        });
+    }
+    if given < standing.next_receive {
+        return Err(Refusal::NumbersBehind {
+            given: SequenceNumber(given),
+            wanted: SequenceNumber(standing.next_receive),
+        });
+    }
+    Ok(())
+}
+
+impl Terms {
+    /// The config was checked: everything fits.
+    fn new(config: &Config) -> Self {
+        Self {
+            session: config.session.0,
+            window: wire::low_32(config.window.next_power_of_two() as u64),
+            ack_delay_ns: wire::low_32(config.ack_delay.0),
+            heartbeat_us: wire::low_32(config.heartbeat.0.div_ceil(1_000)),
+            max_message: wire::low_16(config.max_message),
+        }
+    }
+}
+
+/// Spreads the bits of a number (the finaliser of SplitMix64): neighbours become unlike. No cryptography.
+const fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Set in the tags of the acceptor's datagrams.
+const FROM_ACCEPTOR: u32 = 1 << 31;
+
+/// First interval between calls of the initiator; each doubles, up to the last.
+const RETRY_FIRST: Duration = Duration::from_millis(1);
+const RETRY_LAST: Duration = Duration::from_millis(10);
+
+/// How long an initiator waits after a refusal that a person has to look at.
+const RETRY_REFUSED: Duration = Duration::from_millis(100);
+
+/// Second steps before the initiator begins anew.
+const ESTABLISH_TRIES: u32 = 4;

@@ -1,0 +1,29 @@
+//! The exchange: recorded history and live clients in one book, order sessions in, market data out.
+//!
+//! [`Market`] decides and does no I/O: history messages, requests, link and day events go in with their time, reports and
+//! market-data messages come out through [`Outputs`]. The same inputs give the same outputs byte for byte.
+//!
+//! # How history and clients share a book
+//! History is an ITCH feed of what once happened; it cannot react. The rules keep it whole and give clients the queue
+//! position they earned:
+//! - Recorded orders do not trade among themselves: history says when they trade.
+//! - A recorded execution first fills the clients' orders that stand before the recorded order, at a better price or
+//!   earlier at the same price, each at its own price. The recorded order gets the rest. What it lost to clients leaves
+//!   the book with it, published as a cancel, because history will not mention it again.
+//! - A recorded order that comes in across a client's order trades with it at the client's price. What is left rests.
+//! - A client's order trades with whatever it reaches. A recorded order that a client took is gone, and what history later
+//!   says of it is counted and skipped.
+//! - When history starts anew, what it left in the book is deleted.
+
+mod client_orders;
+mod desk;
+mod feed;
+mod history;
+mod limits;
+mod listing;
+mod market;
+mod requests;
+
+pub use limits::{MAX_CLIENT_ORDERS, MAX_INSTRUMENTS, MAX_SESSIONS};
+pub use listing::ListingError;
+pub use market::{Market, MarketCapacity, MarketConfig, MarketCounters, Outputs, SessionRules};
