@@ -23,6 +23,15 @@ pub trait Datagram {
     /// The socket itself is unusable.
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
 
+    /// Sends one datagram to the source of the datagram last received, which need not be the peer. For the steps of a
+    /// handshake, before the protocol above knows whether the source will be the peer.
+    ///
+    /// # Errors
+    /// The socket itself is unusable.
+    fn reply(&mut self, datagram: &[u8]) -> io::Result<bool> {
+        self.send(datagram)
+    }
+
     /// Whether the datagram last received came from the peer.
     fn is_from_peer(&self) -> bool {
         true

@@ -211,6 +211,16 @@ impl Datagram for UdpPeer {
         }
     }
 
+    fn reply(&mut self, datagram: &[u8]) -> io::Result<bool> {
+        match self.peer {
+            Peer::Connected => self.send(datagram),
+            Peer::Learning {
+                source: Some(source), ..
+            } => self.socket.send_to(datagram, source),
+            Peer::Learning { source: None, .. } => Ok(false),
+        }
+    }
+
     fn is_from_peer(&self) -> bool {
         match self.peer {
             Peer::Connected => true,
@@ -328,6 +338,17 @@ mod tests {
         learner.send(b"to the second").unwrap();
         assert_eq!(recv(&mut second).unwrap(), b"to the second");
         assert_eq!(recv(&mut first), None);
+    }
+
+    #[test]
+    fn a_reply_goes_to_whoever_asked_and_makes_nobody_the_peer() {
+        let (mut knower, mut learner) = pair();
+        knower.send(b"hello").unwrap();
+        recv(&mut learner).unwrap();
+        assert!(learner.reply(b"who are you?").unwrap());
+        assert_eq!(recv(&mut knower).unwrap(), b"who are you?");
+        assert!(!learner.is_from_peer());
+        assert!(!learner.send(b"early").unwrap());
     }
 
     #[test]

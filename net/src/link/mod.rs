@@ -13,10 +13,13 @@
 //! - A message carries a journal position and leaves once the watermark given to `flush` has reached it.
 //! - The owner is generic over the link and chooses it once at start-up.
 
+pub mod ltp;
 pub mod tcp;
 
+pub use ltp::LtpLink;
 pub use tcp::{TcpEnd, TcpLink, TcpLinkConfig};
 
+use proto::ltp::Refusal;
 use std::fmt;
 use std::io;
 use types::{SequenceNumber, Timestamp};
@@ -101,6 +104,10 @@ pub enum DownReason {
         /// The oldest number the ring still holds (the next number, when it is empty).
         oldest: SequenceNumber,
     },
+    /// This end refuses the peer, and says so to it (LTP).
+    Incompatible(Refusal),
+    /// The peer refuses this end, and says why (LTP).
+    RefusedBecause(Refusal),
     /// The peer sent bytes that are not the protocol.
     Malformed,
     /// The peer acknowledged what was never sent.
@@ -157,6 +164,8 @@ impl fmt::Display for DownReason {
             Self::Unresumable { wanted, oldest } => {
                 write!(f, "peer wants message {wanted}, the ring starts at {oldest}")
             }
+            Self::Incompatible(refusal) => write!(f, "peer cannot be served: {refusal}"),
+            Self::RefusedBecause(refusal) => write!(f, "refused by the peer: {refusal}"),
             Self::Malformed => f.write_str("peer does not speak the protocol"),
             Self::FalseAck => f.write_str("peer acknowledged what was never sent"),
             Self::Io(kind) => write!(f, "socket: {kind}"),

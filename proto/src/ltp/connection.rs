@@ -33,8 +33,8 @@ pub struct Connection {
     announced: u64,
     /// What the owner has not been told.
     down: Option<DownReason>,
-    /// The last refusal it was told since a session was up: repeated ones are not news.
-    last_refusal: Option<DownReason>,
+    /// The last failure it was told since a session was up: repeated ones are not news.
+    last_failure: Option<DownReason>,
     counters: Counters,
     #[cfg(test)]
     pub(super) defect: super::simulation::Defect,
@@ -92,7 +92,7 @@ impl Connection {
             generation: 0,
             announced: 0,
             down: None,
-            last_refusal: None,
+            last_failure: None,
             counters: Counters::default(),
             #[cfg(test)]
             defect: super::simulation::Defect::None,
@@ -100,8 +100,8 @@ impl Connection {
     }
 
     /// Puts back a message that an earlier incarnation numbered, in the order of numbers, before the first datagram. The
-    /// number after the last one is the next to be sent. When there are more than the ring holds, the newest stay: the
-    /// older ones were acknowledged, or they could not have been sent.
+    /// last one is just below [`Resume::next_send`]. When there are more than the ring holds, the newest stay: the older
+    /// ones were acknowledged, or those could not have been sent.
     ///
     /// # Panics
     /// When numbers are left out, or the message is empty or too long: that is no journal of this session.
@@ -230,6 +230,15 @@ impl Connection {
         Some(length)
     }
 
+    /// The carrier failed. A session that is up ends; the initiator goes on trying.
+    pub fn on_carrier_failure(&mut self, now: Timestamp) {
+        let time = self.advance(now);
+        if self.peer.is_some() {
+            self.session.end(time);
+        }
+        self.failed(DownReason::Carrier);
+    }
+
     /// When [`poll_transmit`](Self::poll_transmit) will have something to send, as far as is known now: before that, only
     /// a datagram, a message or a watermark can change it. `None`: never.
     #[must_use]
@@ -279,16 +288,20 @@ impl Connection {
             Outcome::Refused(refusal) => {
                 self.counters.refusals += 1;
                 if self.peer.is_none() {
-                    self.refused(DownReason::Refused(refusal));
+                    self.failed(DownReason::Refused(refusal));
                 }
             }
-            Outcome::RefusedByPeer(refusal) => self.refused(DownReason::RefusedByPeer(refusal)),
+            Outcome::RefusedByPeer(refusal) => self.failed(DownReason::RefusedByPeer(refusal)),
         }
         Received::Handshake
     }
 
     /// A session is up: the peer told where it stands.
     fn begin(&mut self, time: Timestamp, establish: &Establish) {
+        assert!(
+            self.sending.is_whole(),
+            "the messages restored end below the next to be sent"
+        );
         let (send_tag, receive_tag) = self.session.tags();
         let peer_heartbeat = Duration::from_micros(establish.heartbeat_us.get().into());
         let interval = peer_heartbeat.max(self.config.heartbeat).min(Config::HEARTBEAT_MAX);
@@ -305,7 +318,7 @@ impl Connection {
             duplicates_told: 0,
         });
         self.generation += 1;
-        self.last_refusal = None;
+        self.last_failure = None;
         self.counters.ups += 1;
         self.rtt.start(Duration(establish.ack_delay_ns.get().into()));
         self.receiving.start();
@@ -319,13 +332,14 @@ impl Connection {
         self.counters.downs += 1;
     }
 
-    fn refused(&mut self, reason: DownReason) {
+    /// A session ends, or does not come about: that is told once for each reason.
+    fn failed(&mut self, reason: DownReason) {
         if self.peer.is_some() {
             self.end(reason);
-        } else if !self.last_refusal.is_some_and(|last| last.is_like(reason)) {
+        } else if !self.last_failure.is_some_and(|last| last.is_like(reason)) {
             self.down = Some(reason);
         }
-        self.last_refusal = Some(reason);
+        self.last_failure = Some(reason);
     }
 
     /// Tells the owner of a session that ended or began: an end first, so that each beginning follows an end.

@@ -34,6 +34,8 @@ pub enum DownReason {
     Superseded,
     /// This end cannot go on with the peer, and told it so.
     Refused(Refusal),
+    /// The owner says that the carrier failed.
+    Carrier,
     /// The peer cannot go on with this end.
     RefusedByPeer(Refusal),
 }

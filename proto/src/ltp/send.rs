@@ -22,6 +22,10 @@ pub(super) struct SendRing {
     sent: u64,
     /// The number of the next message from the owner.
     next: u64,
+    /// What that was at the start.
+    start: u64,
+    /// Of the messages put back, the next.
+    restored: u64,
     /// Messages marked for retransmission.
     marked: usize,
     /// No message below this one is marked.
@@ -73,6 +77,8 @@ impl SendRing {
             base: next,
             sent: next,
             next,
+            start: next,
+            restored: next,
             marked: 0,
             marked_from: next,
         }
@@ -97,32 +103,46 @@ impl SendRing {
 
     pub(super) fn push(&mut self, message: &[u8], position: u64) -> u64 {
         assert!(self.room() > 0, "the owner reserves room before it decides");
-        assert!(!message.is_empty() && message.len() <= self.max_message);
         let number = self.next;
-        let start = self.start(number);
+        self.put(number, message, position);
+        self.next += 1;
+        number
+    }
+
+    fn put(&mut self, number: u64, message: &[u8], position: u64) {
+        assert!(!message.is_empty() && message.len() <= self.max_message);
+        let start = self.start_of(number);
         self.bytes[start..start + message.len()].copy_from_slice(message);
         *self.slot_mut(number) = Slot {
             position,
             length: wire::low_16(message.len()),
             ..Slot::default()
         };
-        self.next += 1;
-        number
     }
 
     /// Puts back a message of an earlier incarnation. The peer may have it, so it counts as transmitted. A full ring
     /// drops its oldest.
     pub(super) fn restore(&mut self, number: u64, message: &[u8]) {
         if self.base == self.next {
-            (self.base, self.next) = (number, number);
+            (self.base, self.restored) = (number, number);
         }
-        assert_eq!(number, self.next, "messages are restored in order");
-        if self.room() == 0 {
+        assert!(
+            number == self.restored && number < self.next,
+            "message {number} restored, expected {}, the next to be sent is {}",
+            self.restored,
+            self.next
+        );
+        self.restored += 1;
+        if distance(self.base, self.restored) > self.slots.len() {
             self.base += 1;
         }
-        self.push(message, 0);
+        self.put(number, message, 0);
         self.slot_mut(number).transmitted_twice = true;
-        self.sent = self.next;
+    }
+
+    /// Whether nothing is missing between the messages restored and the first new one.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.restored == self.start
     }
 
     /// Frees all below `ack`, which lies between base and sent.
@@ -300,11 +320,11 @@ impl SendRing {
     }
 
     fn message(&self, number: u64) -> &[u8] {
-        let start = self.start(number);
+        let start = self.start_of(number);
         &self.bytes[start..start + usize::from(self.slot(number).length)]
     }
 
-    fn start(&self, number: u64) -> usize {
+    fn start_of(&self, number: u64) -> usize {
         place(number, self.slots.len()) * self.max_message
     }
 
@@ -431,8 +451,10 @@ mod tests {
     #[test]
     fn a_restored_ring_holds_the_newest_and_goes_on_counting() {
         let mut ring = ring(100);
+        assert!(ring.is_whole());
         for number in 90..100 {
             ring.restore(number, b"old");
+            assert_eq!(ring.is_whole(), number == 99);
         }
         assert_eq!((ring.base(), ring.sent(), ring.next(), ring.room()), (96, 100, 100, 0));
         ring.acknowledge(98);
@@ -443,5 +465,13 @@ mod tests {
                 .map(|run| (run.first, run.count)),
             Some((98, 2))
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "message 98 restored, expected 97")]
+    fn a_gap_among_restored_messages_is_a_mistake_of_the_owner() {
+        let mut ring = ring(100);
+        ring.restore(96, b"old");
+        ring.restore(98, b"old");
     }
 }
