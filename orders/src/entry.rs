@@ -79,6 +79,15 @@ impl Orders {
         if !has_room {
             return Err(Reason::OrderTableFull);
         }
+        let need = if account.shared_limit {
+            shared_units(weight.notional.0)
+        } else {
+            0
+        };
+        if need == i64::MAX {
+            // More than the unit has room for, so no limit can have room for it.
+            return Err(Reason::SharedLimit);
+        }
         Ok(RiskChecked(Candidate {
             order: *order,
             version: self.version,
@@ -88,11 +97,7 @@ impl Orders {
             position,
             book: NIL,
             weight,
-            need: if account.shared_limit {
-                shared_units(weight.notional.0)
-            } else {
-                0
-            },
+            need,
         }))
     }
 

@@ -13,6 +13,8 @@ use types::{OrderId, ShardId};
 /// Gives the numbers of one shard.
 pub(crate) struct Numbers {
     shard: ShardId,
+    /// Slots are below it.
+    capacity: u32,
     /// Width of the slot in a number.
     slot_bits: u32,
     /// How many were given.
@@ -27,6 +29,7 @@ impl Numbers {
     pub(crate) const fn new(shard: ShardId, capacity: u32) -> Self {
         Self {
             shard,
+            capacity,
             slot_bits: u32::BITS - capacity.leading_zeros(),
             count: 0,
         }
@@ -53,7 +56,8 @@ impl Numbers {
         let count = (number & ((1 << NUMBER_BITS) - 1)) >> self.slot_bits;
         let given = OrderId(number).shard() == self.shard && (1..=self.count).contains(&count);
         let slot = (number & ((1 << self.slot_bits) - 1)) as u32;
-        if given { slot.checked_sub(1) } else { None }
+        // The width has room for slots that there are not.
+        slot.checked_sub(1).filter(|&slot| given && slot < self.capacity)
     }
 
     /// Whether enough numbers are left to take one more new order.
@@ -88,6 +92,7 @@ mod tests {
         assert_eq!(numbers.slot(0), None);
         assert_eq!(numbers.slot(u64::MAX), None);
         assert_eq!(numbers.slot(number + 16), None, "a later count");
+        assert_eq!(numbers.slot(number + 4), None, "a slot that there is not");
         assert_eq!(Numbers::new(ShardId(2), 4).slot(number), None, "another shard's");
     }
 

@@ -1,0 +1,263 @@
+//! A small firm: two instruments, three accounts, four sessions of two owners, two venues.
+
+use orders::{
+    AccountConfig, AccountLimits, Anomaly, Capacity, Collar, ForVenue, InstrumentLimits, MissingReference, Orders,
+    OrdersConfig, Reference, Report, Route, RouteKey, SessionConfig, Sink, VenueConfig,
+};
+use types::{
+    AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
+    LimitClass, NewOrder, Notional, OrderId, OrderType, Price, Quantity, Reason, ReplaceOrder, SessionId, ShardId,
+    Side, Symbol, TimeInForce, Timestamp, Trigger, VenueId,
+};
+
+/// One cent, the tick of both instruments.
+pub(crate) const TICK: i64 = 10_000_000;
+pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000_000);
+pub(crate) const STALE_AFTER: Duration = Duration::from_secs(5);
+
+/// Trades at venue 0; lots of 100 units; its account limits never bind before its own.
+pub(crate) const ALPHA: InstrumentId = InstrumentId(101);
+/// Trades at venue 1; lots of one unit; without a collar and without market orders.
+pub(crate) const BETA: InstrumentId = InstrumentId(7);
+
+/// Has a limit that spans shards.
+pub(crate) const SHARED: AccountId = AccountId(5001);
+pub(crate) const PLAIN: AccountId = AccountId(5002);
+/// May have only 2 open orders of at most 20 lots and 500 units of notional.
+pub(crate) const TIGHT: AccountId = AccountId(5003);
+
+/// Sessions 1 and 2 have one owner; 2 keeps its orders when it is lost. Session 3 is another owner's, and 4 is that owner's
+/// too and goes to venue 1 with everything.
+pub(crate) const SESSIONS: [SessionId; 4] = [SessionId(1), SessionId(2), SessionId(3), SessionId(40)];
+pub(crate) const OWNERS: [u32; 4] = [1, 1, 2, 2];
+pub(crate) const SESSION_OPEN_ORDERS: u32 = 6;
+pub(crate) const TIGHT_OPEN_ORDERS: u32 = 2;
+
+/// 1.00 in ticks; also what the feed says.
+pub(crate) const REFERENCE: Reference = Reference {
+    price: Price(100 * TICK),
+    time: NOW,
+};
+
+pub(crate) fn config() -> OrdersConfig {
+    let instrument = |id, symbol: &str, lot_size, class, venue| Instrument {
+        id,
+        symbol: Symbol::new(symbol.as_bytes()).unwrap(),
+        tick_size: Price(TICK),
+        lot_size,
+        reference_price: Price(100 * TICK),
+        limit_class: LimitClass(class),
+        shard: ShardId(3),
+        venue: VenueId(venue),
+    };
+    let account = |id, max_quantity, units: i128, max_open_orders, shared_limit| AccountConfig {
+        id,
+        limits: AccountLimits {
+            max_quantity: Quantity(max_quantity),
+            max_notional: Notional(units * i128::from(Price::UNIT)),
+            max_open_orders,
+        },
+        shared_limit,
+    };
+    let session = |index: usize, accounts: &[AccountId], cancel_on_disconnect| SessionConfig {
+        id: SESSIONS[index],
+        accounts: accounts.to_vec(),
+        owner: OWNERS[index],
+        cancel_on_disconnect,
+        max_open_orders: SESSION_OPEN_ORDERS,
+    };
+    let limits = InstrumentLimits {
+        max_quantity: Quantity(50),
+        max_notional: Notional(3_000 * i128::from(Price::UNIT)),
+        collar: Some(Collar {
+            basis_points: Some(2_000),
+            ticks: Some(30),
+        }),
+        stale_after: STALE_AFTER,
+        missing_reference: MissingReference::Refuse,
+        market_orders: true,
+    };
+    let without_collar = InstrumentLimits {
+        collar: None,
+        missing_reference: MissingReference::UseMaster,
+        market_orders: false,
+        ..limits
+    };
+    OrdersConfig {
+        shard: ShardId(3),
+        instruments: vec![instrument(ALPHA, "ALPHA", 100, 0, 0), instrument(BETA, "BETA", 1, 1, 0)],
+        classes: vec![limits, without_collar],
+        overrides: vec![],
+        accounts: vec![
+            account(SHARED, 1_000, 1_000_000, 1_000, true),
+            account(PLAIN, 1_000, 1_000_000, 1_000, false),
+            account(TIGHT, 20, 500, TIGHT_OPEN_ORDERS, false),
+        ],
+        sessions: vec![
+            session(0, &[SHARED, PLAIN, TIGHT], true),
+            session(1, &[PLAIN], false),
+            session(2, &[SHARED, TIGHT], true),
+            session(3, &[PLAIN], true),
+        ],
+        venues: vec![
+            VenueConfig {
+                session: SessionId(900),
+            },
+            VenueConfig {
+                session: SessionId(901),
+            },
+        ],
+        routes: vec![
+            Route {
+                key: RouteKey::Instrument(BETA),
+                venue: VenueId(1),
+            },
+            Route {
+                key: RouteKey::Session(SESSIONS[3]),
+                venue: VenueId(1),
+            },
+        ],
+        capacity: Capacity {
+            open_orders: 16,
+            positions: 16,
+            books: 16,
+        },
+    }
+}
+
+/// The firm with both venues up.
+pub(crate) fn orders() -> Orders {
+    up(Orders::new(&config()).unwrap())
+}
+
+pub(crate) fn up(mut orders: Orders) -> Orders {
+    orders.on_venue_up(VenueId(0));
+    orders.on_venue_up(VenueId(1));
+    orders
+}
+
+/// A buy of 10 lots ALPHA at 1.00 for PLAIN by session 1.
+pub(crate) fn new_order(id: u64) -> NewOrder {
+    NewOrder {
+        client_order_id: ClientOrderId(id),
+        instrument: ALPHA,
+        account: PLAIN,
+        session: SESSIONS[0],
+        side: Side::Buy,
+        order_type: OrderType::Limit,
+        time_in_force: TimeInForce::Day,
+        price: Price(100 * TICK),
+        quantity: Quantity(10),
+        trigger: Trigger::new(1, 77),
+    }
+}
+
+pub(crate) fn cancel_of(order: &NewOrder, id: u64) -> CancelOrder {
+    CancelOrder {
+        client_order_id: ClientOrderId(id),
+        orig_client_order_id: order.client_order_id,
+        instrument: order.instrument,
+        session: order.session,
+        side: order.side,
+    }
+}
+
+pub(crate) fn replace_of(order: &NewOrder, id: u64, ticks: i64, lots: u64) -> ReplaceOrder {
+    ReplaceOrder {
+        client_order_id: ClientOrderId(id),
+        orig_client_order_id: order.client_order_id,
+        instrument: order.instrument,
+        session: order.session,
+        side: order.side,
+        price: Price(ticks * TICK),
+        quantity: Quantity(lots),
+    }
+}
+
+/// All steps of a new order.
+pub(crate) fn enter(
+    orders: &mut Orders,
+    order: &NewOrder,
+    reference: &Reference,
+) -> Result<ForVenue<NewOrder>, Reason> {
+    let routed = orders
+        .check_risk(NOW, order, reference)
+        .and_then(|order| orders.screen(order))
+        .and_then(|order| orders.route(order))?;
+    Ok(orders.accept(NOW, routed))
+}
+
+/// All steps of a new order that is accepted.
+pub(crate) fn accepted(orders: &mut Orders, order: &NewOrder) -> ForVenue<NewOrder> {
+    enter(orders, order, &REFERENCE).unwrap()
+}
+
+/// All steps of a cancel.
+pub(crate) fn cancel(orders: &mut Orders, cancel: &CancelOrder) -> Result<ForVenue<CancelOrder>, Reason> {
+    let checked = orders.check_cancel(cancel)?;
+    Ok(orders.accept_cancel(NOW, checked))
+}
+
+/// All steps of a replace.
+pub(crate) fn replace(orders: &mut Orders, replace: &ReplaceOrder) -> Result<ForVenue<ReplaceOrder>, Reason> {
+    let checked = orders.check_replace(NOW, replace, &REFERENCE)?;
+    let screened = orders.screen_replace(checked)?;
+    Ok(orders.accept_replace(NOW, screened))
+}
+
+/// A venue's report about an order, by the number of the order or of the request that it answers.
+pub(crate) fn venue_report(order: &ForVenue<NewOrder>, exec_type: ExecType, number: ClientOrderId) -> ExecReport {
+    ExecReport {
+        exec_type,
+        order_id: OrderId(order.order_id.0 ^ 0xffff),
+        client_order_id: number,
+        orig_client_order_id: ClientOrderId(0),
+        exec_id: ExecId(0),
+        instrument: order.request.instrument,
+        account: AccountId(0),
+        session: order.request.session,
+        side: order.request.side,
+        price: order.request.price,
+        quantity: order.request.quantity,
+        last_price: Price::NULL,
+        last_quantity: Quantity::ZERO,
+        leaves: Quantity::ZERO,
+        cumulative: Quantity::ZERO,
+        reason: Reason::None,
+    }
+}
+
+/// A trade of an order at its venue.
+pub(crate) fn fill(order: &ForVenue<NewOrder>, number: ClientOrderId, ticks: i64, lots: u64) -> ExecReport {
+    ExecReport {
+        last_price: Price(ticks * TICK),
+        last_quantity: Quantity(lots),
+        ..venue_report(order, ExecType::Fill, number)
+    }
+}
+
+/// Hands in a report of venue 0 and gives the reports for clients.
+pub(crate) fn on_report(orders: &mut Orders, report: &ExecReport) -> Result<Vec<ExecReport>, Anomaly> {
+    let mut outputs = Outputs::default();
+    orders.on_venue_report(NOW, VenueId(0), report, &mut outputs)?;
+    orders.audit().unwrap();
+    Ok(outputs.reports.iter().map(|report| report.exec).collect())
+}
+
+/// Keeps what comes out.
+#[derive(Default, PartialEq, Debug)]
+pub(crate) struct Outputs {
+    pub(crate) reports: Vec<Report>,
+    pub(crate) released: Vec<(AccountId, i64)>,
+}
+
+impl Sink for Outputs {
+    fn report(&mut self, report: &Report) {
+        self.reports.push(*report);
+    }
+
+    fn release(&mut self, account: AccountId, amount: i64) {
+        assert!(amount > 0);
+        self.released.push((account, amount));
+    }
+}

@@ -1,0 +1,7 @@
+//! The order logic seen from outside: every reason, every race, and a naive model beside it.
+
+mod control;
+mod fixture;
+mod model;
+mod races;
+mod reasons;

@@ -1,0 +1,931 @@
+//! A naive model beside the order logic, under long random sequences of everything that can happen.
+//!
+//! The model keeps the live orders in a plain list, as a client would who reads the reports, and beside it venues that
+//! answer requests in order, late, and as they like. It predicts the verdict on every request, and after every step it
+//! counts from its list what the order logic keeps incrementally.
+
+use crate::fixture::*;
+use orders::{Anomaly, KillScope, Orders, Report};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+use types::{
+    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
+    OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay, VenueId,
+};
+
+const ACCOUNTS: [AccountId; 3] = [SHARED, PLAIN, TIGHT];
+const INSTRUMENTS: [InstrumentId; 2] = [ALPHA, BETA];
+
+/// What may happen. Numbers are reduced to what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    New(NewStep),
+    Cancel {
+        pick: usize,
+        reuse: bool,
+    },
+    Replace {
+        pick: usize,
+        ticks: i64,
+        lots: u64,
+    },
+    MassCancel {
+        session: usize,
+        instrument: Option<usize>,
+    },
+    /// The venue takes its next request.
+    Process {
+        venue: usize,
+        mood: u64,
+    },
+    /// The venue trades one of its orders.
+    Trade {
+        venue: usize,
+        pick: usize,
+        lots: u64,
+    },
+    /// The venue cancels one of its orders by itself.
+    Bust {
+        venue: usize,
+        pick: usize,
+    },
+    /// The venue's next report arrives.
+    Deliver {
+        venue: usize,
+    },
+    /// One waiting cancel is sent.
+    Poll {
+        venue: usize,
+    },
+    SessionLost {
+        session: usize,
+    },
+    Kill {
+        scope: usize,
+        on: bool,
+    },
+    Venue {
+        venue: usize,
+        is_up: bool,
+    },
+    DayRoll,
+}
+
+#[derive(Clone, Debug)]
+struct NewStep {
+    session: usize,
+    account: usize,
+    instrument: usize,
+    buy: bool,
+    market: bool,
+    immediate: bool,
+    ticks: i64,
+    lots: u64,
+    reuse: bool,
+}
+
+/// An order as the client knows it.
+#[derive(Clone, Debug)]
+struct Live {
+    order_id: OrderId,
+    request: NewOrder,
+    session: usize,
+    id: ClientOrderId,
+    venue: usize,
+    price: Price,
+    /// Of a limit its price; of a market order the highest of the collar.
+    weight: i128,
+    lots: u64,
+    traded: u64,
+    replace: Option<ReplaceOrder>,
+    cancel: Cancel,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Cancel {
+    None,
+    /// The gateway wants it and has not sent it.
+    Waiting,
+    Asked,
+}
+
+/// A venue that answers in order.
+#[derive(Default)]
+struct Venue {
+    requests: VecDeque<Request>,
+    reports: VecDeque<ExecReport>,
+    book: Vec<Resting>,
+}
+
+struct Resting {
+    number: ClientOrderId,
+    order: NewOrder,
+    traded: u64,
+}
+
+struct Model {
+    orders: Orders,
+    live: Vec<Live>,
+    venues: [Venue; 2],
+    is_up: [bool; 2],
+    last: [u64; 4],
+    killed: [bool; 8],
+    /// Whether each request got its first answer.
+    answered: BTreeMap<(u16, u64), bool>,
+    /// Lots bought and sold.
+    traded: BTreeMap<(AccountId, InstrumentId), (u64, u64)>,
+    /// Granted to SHARED and not given back.
+    reserved: i64,
+    day: u32,
+    transcript: Vec<Report>,
+}
+
+fn scope(index: usize) -> KillScope {
+    match index {
+        0 => KillScope::Firm,
+        1..=3 => KillScope::Account(ACCOUNTS[index - 1]),
+        _ => KillScope::Session(SESSIONS[index - 4]),
+    }
+}
+
+fn lot_size(instrument: InstrumentId) -> i128 {
+    if instrument == ALPHA { 100 } else { 1 }
+}
+
+impl Live {
+    fn rests(&self) -> bool {
+        self.request.order_type == OrderType::Limit && self.request.time_in_force == TimeInForce::Day
+    }
+
+    /// Tries every moment at which the venue may accept the replace.
+    fn worst(&self) -> (u64, i128) {
+        let open = self.lots - self.traded;
+        let size = lot_size(self.request.instrument);
+        let mut worst = (open, i128::from(open) * self.weight * size);
+        if let Some(replace) = self.replace {
+            for before in 0..=open {
+                let after = replace.quantity.0.saturating_sub(self.traded + before);
+                let notional =
+                    i128::from(before) * self.weight * size + i128::from(after) * i128::from(replace.price.0) * size;
+                worst = (worst.0.max(before + after), worst.1.max(notional));
+            }
+        }
+        worst
+    }
+
+    fn crosses(&self, owner: u32, side: Side, instrument: InstrumentId, price: Option<Price>) -> bool {
+        let reaches = |resting: Price| match (price, side) {
+            (None, _) => true,
+            (Some(price), Side::Buy) => resting <= price,
+            (Some(price), Side::Sell) => resting >= price,
+        };
+        self.rests()
+            && self.request.instrument == instrument
+            && self.request.side != side
+            && OWNERS[self.session] == owner
+            && (reaches(self.price) || self.replace.is_some_and(|replace| reaches(replace.price)))
+    }
+}
+
+impl Venue {
+    fn process(&mut self, mood: u64) {
+        match self.requests.pop_front() {
+            Some(Request::New(order)) => self.on_new(order, mood),
+            Some(Request::Cancel(cancel)) => self.on_cancel(&cancel),
+            Some(Request::Replace(replace)) => self.on_replace(&replace, mood),
+            Some(Request::MassCancel(_)) | None => {}
+        }
+    }
+
+    fn on_new(&mut self, order: NewOrder, mood: u64) {
+        let number = order.client_order_id;
+        if mood % 8 == 0 {
+            return self.say(ExecType::Rejected, number, &order, Reason::BookFull);
+        }
+        self.say(ExecType::New, number, &order, Reason::None);
+        self.book.push(Resting {
+            number,
+            order,
+            traded: 0,
+        });
+        if order.order_type == OrderType::Market || order.time_in_force == TimeInForce::ImmediateOrCancel {
+            self.trade(self.book.len() - 1, mood % 13);
+            if self.book.last().is_some_and(|resting| resting.number == number) {
+                self.book.pop();
+                self.say(ExecType::Canceled, number, &order, Reason::Unfilled);
+            }
+        }
+    }
+
+    fn on_cancel(&mut self, cancel: &CancelOrder) {
+        match self.find(cancel.orig_client_order_id) {
+            Some(index) => {
+                let resting = self.book.remove(index);
+                self.say(
+                    ExecType::Canceled,
+                    cancel.client_order_id,
+                    &resting.order,
+                    Reason::Requested,
+                );
+            }
+            None => self.refuse(cancel.client_order_id, cancel.instrument, cancel.side),
+        }
+    }
+
+    fn on_replace(&mut self, replace: &ReplaceOrder, mood: u64) {
+        match self.find(replace.orig_client_order_id) {
+            Some(index) if mood % 4 != 0 => {
+                let resting = &mut self.book[index];
+                resting.number = replace.client_order_id;
+                resting.order.price = replace.price;
+                resting.order.quantity = replace.quantity;
+                let order = resting.order;
+                if resting.traded >= replace.quantity.0 {
+                    self.book.remove(index);
+                }
+                self.say(ExecType::Replaced, replace.client_order_id, &order, Reason::None);
+            }
+            _ => self.refuse(replace.client_order_id, replace.instrument, replace.side),
+        }
+    }
+
+    fn trade(&mut self, index: usize, lots: u64) {
+        let resting = &mut self.book[index];
+        let open = resting.order.quantity.0 - resting.traded;
+        let lots = lots.min(open);
+        if lots == 0 {
+            return;
+        }
+        resting.traded += lots;
+        let (number, order) = (resting.number, resting.order);
+        if lots == open {
+            self.book.remove(index);
+        }
+        self.say(ExecType::Fill, number, &order, Reason::None);
+        let report = self.reports.back_mut().unwrap();
+        report.last_quantity = Quantity(lots);
+        report.last_price = if order.price.is_null() {
+            REFERENCE.price
+        } else {
+            order.price
+        };
+    }
+
+    fn bust(&mut self, index: usize) {
+        let resting = self.book.remove(index);
+        self.say(ExecType::Canceled, resting.number, &resting.order, Reason::None);
+    }
+
+    fn find(&self, number: ClientOrderId) -> Option<usize> {
+        self.book.iter().position(|resting| resting.number == number)
+    }
+
+    fn refuse(&mut self, number: ClientOrderId, instrument: InstrumentId, side: Side) {
+        let order = NewOrder {
+            instrument,
+            side,
+            ..new_order(0)
+        };
+        self.say(ExecType::RequestRejected, number, &order, Reason::TooLate);
+    }
+
+    fn say(&mut self, exec_type: ExecType, number: ClientOrderId, order: &NewOrder, reason: Reason) {
+        self.reports.push_back(ExecReport {
+            exec_type,
+            order_id: OrderId(1),
+            client_order_id: number,
+            orig_client_order_id: ClientOrderId(0),
+            exec_id: types::ExecId(0),
+            instrument: order.instrument,
+            account: AccountId(0),
+            session: order.session,
+            side: order.side,
+            price: order.price,
+            quantity: order.quantity,
+            last_price: Price::NULL,
+            last_quantity: Quantity::ZERO,
+            leaves: Quantity::ZERO,
+            cumulative: Quantity::ZERO,
+            reason,
+        });
+    }
+}
+
+impl Model {
+    fn new() -> Self {
+        Self {
+            orders: orders(),
+            live: Vec::new(),
+            venues: Default::default(),
+            is_up: [true; 2],
+            last: [0; 4],
+            killed: [false; 8],
+            answered: BTreeMap::new(),
+            traded: BTreeMap::new(),
+            reserved: 0,
+            day: 0,
+            transcript: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::New(new) => self.new_order(new),
+            &Step::Cancel { pick, reuse } => self.cancel(pick, reuse),
+            &Step::Replace { pick, ticks, lots } => self.replace(pick, ticks, lots),
+            &Step::MassCancel { session, instrument } => self.mass_cancel(session, instrument),
+            &Step::Process { venue, mood } => self.venues[venue].process(mood),
+            &Step::Trade { venue, pick, lots } => {
+                let count = self.venues[venue].book.len();
+                if count > 0 {
+                    self.venues[venue].trade(pick % count, lots);
+                }
+            }
+            &Step::Bust { venue, pick } => {
+                let count = self.venues[venue].book.len();
+                if count > 0 {
+                    self.venues[venue].bust(pick % count);
+                }
+            }
+            &Step::Deliver { venue } => self.deliver(venue),
+            &Step::Poll { venue } => self.poll(venue),
+            &Step::SessionLost { session } => {
+                self.orders.on_session_lost(SESSIONS[session]);
+                if session != 1 {
+                    self.want_cancels(|live| live.session == session);
+                }
+            }
+            &Step::Kill { scope: index, on } => self.kill(index, on),
+            &Step::Venue { venue, is_up } => {
+                self.is_up[venue] = is_up;
+                let id = VenueId(u8::try_from(venue).unwrap());
+                if is_up {
+                    self.orders.on_venue_up(id)
+                } else {
+                    self.orders.on_venue_down(id)
+                }
+            }
+            Step::DayRoll => self.day_roll(),
+        }
+        self.compare();
+    }
+
+    fn next_id(&self, session: usize, reuse: bool) -> ClientOrderId {
+        ClientOrderId(self.last[session] + u64::from(!reuse))
+    }
+
+    fn ask(&mut self, session: usize, id: ClientOrderId) {
+        if id.0 > self.last[session] {
+            self.last[session] = id.0;
+            self.answered.insert((SESSIONS[session].0, id.0), false);
+        }
+    }
+
+    fn new_order(&mut self, new: &NewStep) {
+        let order = NewOrder {
+            client_order_id: self.next_id(new.session, new.reuse),
+            instrument: INSTRUMENTS[new.instrument],
+            account: ACCOUNTS[new.account],
+            session: SESSIONS[new.session],
+            side: if new.buy { Side::Buy } else { Side::Sell },
+            order_type: if new.market {
+                OrderType::Market
+            } else {
+                OrderType::Limit
+            },
+            time_in_force: if new.immediate {
+                TimeInForce::ImmediateOrCancel
+            } else {
+                TimeInForce::Day
+            },
+            price: if new.market {
+                Price::NULL
+            } else {
+                Price(new.ticks * TICK)
+            },
+            quantity: Quantity(new.lots),
+            trigger: types::Trigger::NONE,
+        };
+        let expected = self.verdict(new.session, &order);
+        let routed = self
+            .orders
+            .check_risk(NOW, &order, &REFERENCE)
+            .and_then(|order| self.orders.screen(order))
+            .and_then(|order| self.orders.route(order));
+        assert_eq!(routed.as_ref().err().copied(), expected, "{order:?}");
+        self.ask(new.session, order.client_order_id);
+        match routed {
+            Err(reason) => {
+                let report = self.orders.refuse(&order, reason);
+                if reason != Reason::DuplicateClientOrderId {
+                    self.take(report);
+                }
+            }
+            Ok(routed) => {
+                self.reserved += routed.shared_need();
+                let sent = self.orders.accept(NOW, routed);
+                let venue = usize::from(sent.venue.0);
+                assert_eq!(venue, venue_of(new.session, order.instrument));
+                self.venues[venue].requests.push_back(Request::New(sent.request));
+                self.live.push(Live {
+                    order_id: sent.order_id,
+                    request: order,
+                    session: new.session,
+                    id: order.client_order_id,
+                    venue,
+                    price: order.price,
+                    weight: weight(&order),
+                    lots: new.lots,
+                    traded: 0,
+                    replace: None,
+                    cancel: Cancel::None,
+                });
+            }
+        }
+    }
+
+    /// The rules once more, in the order in which they hold.
+    fn verdict(&self, session: usize, order: &NewOrder) -> Option<Reason> {
+        let may_use: &[AccountId] = [&ACCOUNTS[..], &[PLAIN], &[SHARED, TIGHT], &[PLAIN]][session];
+        let account = ACCOUNTS.iter().position(|&id| id == order.account).unwrap();
+        let count = |wanted: &dyn Fn(&Live) -> bool| self.live.iter().filter(|live| wanted(live)).count();
+        let market = order.order_type == OrderType::Market;
+        let price = order.price;
+        if order.client_order_id.0 <= self.last[session] {
+            Some(Reason::DuplicateClientOrderId)
+        } else if !may_use.contains(&order.account) {
+            Some(Reason::UnknownAccount)
+        } else if order.quantity.is_zero() {
+            Some(Reason::InvalidQuantity)
+        } else if self.killed[0] || self.killed[1 + account] || self.killed[4 + session] {
+            Some(Reason::Killed)
+        } else if count(&|live| live.session == session) >= SESSION_OPEN_ORDERS as usize
+            || (order.account == TIGHT && count(&|live| live.request.account == TIGHT) >= TIGHT_OPEN_ORDERS as usize)
+        {
+            Some(Reason::MaxOpenOrders)
+        } else if let Some(reason) = limit_broken(order) {
+            Some(reason)
+        } else if self.live.len() == 16 {
+            Some(Reason::OrderTableFull)
+        } else if self.live.iter().any(|live| {
+            live.crosses(
+                OWNERS[session],
+                order.side,
+                order.instrument,
+                (!market).then_some(price),
+            )
+        }) {
+            Some(Reason::SelfMatch)
+        } else if !self.is_up[venue_of(session, order.instrument)] {
+            Some(Reason::VenueDown)
+        } else {
+            None
+        }
+    }
+
+    fn cancel(&mut self, pick: usize, reuse: bool) {
+        if self.live.is_empty() {
+            return;
+        }
+        let pick = pick % self.live.len();
+        let live = &self.live[pick];
+        let request = CancelOrder {
+            client_order_id: self.next_id(live.session, reuse),
+            // By the number it will have, when there is one: a client that chains its requests.
+            orig_client_order_id: live.replace.map_or(live.id, |replace| replace.client_order_id),
+            ..cancel_of(&live.request, 0)
+        };
+        let session = live.session;
+        let expected = match live.cancel {
+            _ if reuse => Some(Reason::DuplicateClientOrderId),
+            Cancel::Asked => Some(Reason::RequestPending),
+            Cancel::None | Cancel::Waiting => None,
+        };
+        let result = cancel(&mut self.orders, &request);
+        assert_eq!(result.as_ref().err().copied(), expected);
+        self.ask(session, request.client_order_id);
+        match result {
+            Ok(sent) => {
+                self.live[pick].cancel = Cancel::Asked;
+                self.venues[usize::from(sent.venue.0)]
+                    .requests
+                    .push_back(Request::Cancel(sent.request));
+            }
+            Err(reason) => {
+                let report = self.orders.refuse_cancel(&request, reason);
+                if !reuse {
+                    self.take(report);
+                }
+            }
+        }
+    }
+
+    fn replace(&mut self, pick: usize, ticks: i64, lots: u64) {
+        if self.live.is_empty() {
+            return;
+        }
+        let pick = pick % self.live.len();
+        let live = self.live[pick].clone();
+        let request = ReplaceOrder {
+            client_order_id: self.next_id(live.session, false),
+            orig_client_order_id: live.id,
+            ..replace_of(&live.request, 0, ticks, lots)
+        };
+        let expected = self.verdict_on_replace(&live, &request);
+        let result = self
+            .orders
+            .check_replace(NOW, &request, &REFERENCE)
+            .and_then(|replace| self.orders.screen_replace(replace));
+        assert_eq!(result.as_ref().err().copied(), expected, "{request:?} {live:?}");
+        self.ask(live.session, request.client_order_id);
+        match result {
+            Ok(screened) => {
+                self.reserved += screened.shared_need();
+                let sent = self.orders.accept_replace(NOW, screened);
+                self.live[pick].replace = Some(request);
+                self.venues[live.venue]
+                    .requests
+                    .push_back(Request::Replace(sent.request));
+            }
+            Err(reason) => {
+                let report = self.orders.refuse_replace(&request, reason);
+                self.take(report);
+            }
+        }
+    }
+
+    fn verdict_on_replace(&self, live: &Live, request: &ReplaceOrder) -> Option<Reason> {
+        let account = ACCOUNTS.iter().position(|&id| id == live.request.account).unwrap();
+        let raises = request.price != live.price || request.quantity.0 > live.lots;
+        let changed = NewOrder {
+            price: request.price,
+            quantity: request.quantity,
+            ..live.request
+        };
+        if live.cancel != Cancel::None || live.replace.is_some() {
+            Some(Reason::RequestPending)
+        } else if !live.rests() {
+            Some(Reason::UnsupportedOrder)
+        } else if request.quantity.is_zero() {
+            Some(Reason::InvalidQuantity)
+        } else if request.quantity.0 <= live.traded {
+            Some(Reason::TooLate)
+        } else if !self.is_up[live.venue] {
+            Some(Reason::VenueDown)
+        } else if raises && (self.killed[0] || self.killed[1 + account] || self.killed[4 + live.session]) {
+            Some(Reason::Killed)
+        } else if raises && limit_broken(&changed).is_some() {
+            limit_broken(&changed)
+        } else if self.live.iter().any(|other| {
+            let owner = OWNERS[live.session];
+            other.crosses(owner, live.request.side, live.request.instrument, Some(request.price))
+        }) {
+            Some(Reason::SelfMatch)
+        } else {
+            None
+        }
+    }
+
+    fn mass_cancel(&mut self, session: usize, instrument: Option<usize>) {
+        let instrument = instrument.map(|index| INSTRUMENTS[index]);
+        let request = MassCancel {
+            client_order_id: self.next_id(session, false),
+            session: SESSIONS[session],
+            instrument,
+        };
+        self.ask(session, request.client_order_id);
+        let report = self.orders.mass_cancel(&request);
+        self.take(report);
+        self.want_cancels(|live| live.session == session && instrument.is_none_or(|id| live.request.instrument == id));
+    }
+
+    fn kill(&mut self, index: usize, on: bool) {
+        self.killed[index] = on;
+        if !on {
+            return self.orders.revive(scope(index)).unwrap();
+        }
+        self.orders.kill(scope(index)).unwrap();
+        self.want_cancels(|live| match scope(index) {
+            KillScope::Firm => true,
+            KillScope::Account(id) => live.request.account == id,
+            KillScope::Session(id) => live.request.session == id,
+        });
+    }
+
+    fn want_cancels(&mut self, wanted: impl Fn(&Live) -> bool) {
+        for live in &mut self.live {
+            if live.cancel == Cancel::None && wanted(live) {
+                live.cancel = Cancel::Waiting;
+            }
+        }
+    }
+
+    fn poll(&mut self, venue: usize) {
+        if let Some(sent) = self.orders.poll_cancel(NOW, VenueId(u8::try_from(venue).unwrap())) {
+            let live = self
+                .live
+                .iter_mut()
+                .find(|live| live.order_id == sent.order_id)
+                .unwrap();
+            live.cancel = Cancel::Asked;
+            self.venues[venue].requests.push_back(Request::Cancel(sent.request));
+        }
+    }
+
+    fn deliver(&mut self, venue: usize) {
+        let Some(report) = self.venues[venue].reports.pop_front() else {
+            return;
+        };
+        let mut outputs = Outputs::default();
+        let id = VenueId(u8::try_from(venue).unwrap());
+        let result = self.orders.on_venue_report(NOW, id, &report, &mut outputs);
+        match result {
+            Ok(_) | Err(Anomaly::Late) => {}
+            // Only a trade of a day that is over may find no order.
+            Err(Anomaly::TradeAfterEnd) if self.day > 0 => {}
+            Err(anomaly) => panic!("{anomaly:?}: {report:?}"),
+        }
+        self.take_all(outputs);
+    }
+
+    fn day_roll(&mut self) {
+        self.day += 1;
+        let mut outputs = Outputs::default();
+        self.orders.on_day_roll(TradingDay(self.day), &mut outputs);
+        self.take_all(outputs);
+        assert!(self.live.is_empty());
+        assert_eq!(self.reserved, 0, "what was reserved in the day came back");
+        self.traded.clear();
+        self.last = [0; 4];
+        assert!(self.answered.values().all(|&answered| answered));
+        self.answered.clear();
+    }
+
+    fn take_all(&mut self, outputs: Outputs) {
+        for report in outputs.reports {
+            self.take(report);
+        }
+        for (account, amount) in outputs.released {
+            assert_eq!(account, SHARED);
+            self.reserved -= amount;
+        }
+    }
+
+    /// Reads a report as the client does.
+    fn take(&mut self, report: Report) {
+        self.transcript.push(report);
+        let exec = report.exec;
+        let request = (exec.session.0, exec.client_order_id.0);
+        let found = self.live.iter().position(|live| live.order_id == exec.order_id);
+        let is_first = match exec.exec_type {
+            ExecType::Fill | ExecType::Expired => false,
+            ExecType::Canceled => exec.orig_client_order_id.0 != 0,
+            _ => true,
+        };
+        let answered = self.answered.get_mut(&request).expect("a request of the client");
+        assert!(!(is_first && *answered), "answered twice: {exec:?}");
+        *answered = true;
+        let Some(index) = found else {
+            assert!(matches!(
+                exec.exec_type,
+                ExecType::Rejected | ExecType::RequestRejected | ExecType::MassCancelAccepted
+            ));
+            return;
+        };
+        let live = &mut self.live[index];
+        if exec.exec_type != ExecType::RequestRejected {
+            // Whatever happens to a new order answers it.
+            let request = (exec.session.0, live.request.client_order_id.0);
+            self.answered.insert(request, true);
+        }
+        match exec.exec_type {
+            ExecType::Fill => {
+                assert_eq!(exec.client_order_id, live.id);
+                live.traded += exec.last_quantity.0;
+                let traded = self
+                    .traded
+                    .entry((live.request.account, live.request.instrument))
+                    .or_default();
+                match live.request.side {
+                    Side::Buy => traded.0 += exec.last_quantity.0,
+                    Side::Sell => traded.1 += exec.last_quantity.0,
+                }
+            }
+            ExecType::Replaced => {
+                let replace = live.replace.take().unwrap();
+                assert_eq!(
+                    (exec.client_order_id, exec.orig_client_order_id),
+                    (replace.client_order_id, live.id)
+                );
+                live.id = replace.client_order_id;
+                live.price = replace.price;
+                live.weight = i128::from(replace.price.0);
+                live.lots = replace.quantity.0;
+            }
+            ExecType::RequestRejected => match live.replace {
+                Some(replace) if replace.client_order_id == exec.client_order_id => live.replace = None,
+                _ if exec.reason == Reason::TooLate => live.cancel = Cancel::None,
+                _ => {}
+            },
+            ExecType::New | ExecType::Canceled | ExecType::Rejected | ExecType::Expired => {}
+            ExecType::MassCancelAccepted => unreachable!(),
+        }
+        let is_over = exec.ends_order();
+        let open = if is_over { 0 } else { live.lots - live.traded };
+        assert_eq!((exec.leaves.0, exec.cumulative.0), (open, live.traded), "{exec:?}");
+        if is_over {
+            self.live.remove(index);
+        }
+    }
+
+    /// Counts everything again.
+    fn compare(&self) {
+        self.orders.audit().unwrap();
+        assert_eq!(self.orders.open_orders(), self.live.len());
+        for account in ACCOUNTS {
+            let of_account = |live: &&Live| live.request.account == account;
+            let kept = self.orders.account_exposure(account).unwrap();
+            assert_eq!(kept.open_orders as usize, self.live.iter().filter(of_account).count());
+            let reserved = if account == SHARED { self.reserved } else { 0 };
+            assert_eq!(kept.held + kept.used, reserved);
+            for instrument in INSTRUMENTS {
+                let mut open = [(0, 0); 2];
+                for live in self.live.iter().filter(of_account) {
+                    if live.request.instrument == instrument {
+                        let (lots, notional) = live.worst();
+                        let side = &mut open[usize::from(live.request.side == Side::Sell)];
+                        *side = (side.0 + lots, side.1 + notional);
+                    }
+                }
+                let traded = self.traded.get(&(account, instrument)).copied().unwrap_or_default();
+                let kept = self.orders.exposure(account, instrument).unwrap_or_default();
+                let kept_open = [
+                    (kept.open_buy.0, kept.open_buy_notional.0),
+                    (kept.open_sell.0, kept.open_sell_notional.0),
+                ];
+                assert_eq!(kept_open, open);
+                assert_eq!((kept.bought.0, kept.sold.0), traded);
+            }
+        }
+    }
+
+    /// Lets everything that is on its way arrive, and sees that nobody is left without an answer.
+    fn finish(&mut self) {
+        loop {
+            for venue in 0..2 {
+                self.step(&Step::Poll { venue });
+                self.step(&Step::Process { venue, mood: 1 });
+                self.step(&Step::Deliver { venue });
+            }
+            let quiet = |venue: &Venue| venue.requests.is_empty() && venue.reports.is_empty();
+            let waiting = self.orders.cancels_waiting(VenueId(0)) + self.orders.cancels_waiting(VenueId(1));
+            if waiting == 0 && self.venues.iter().all(quiet) {
+                break;
+            }
+        }
+        assert!(self.answered.values().all(|&answered| answered), "{:?}", self.answered);
+        let counters = self.orders.counters();
+        assert_eq!(counters.accepted - counters.ended, self.live.len() as u64);
+        for anomaly in [Anomaly::UnknownOrder, Anomaly::Overfill, Anomaly::CancelRefused] {
+            assert_eq!(counters.anomalies(anomaly), 0);
+        }
+    }
+}
+
+fn venue_of(session: usize, instrument: InstrumentId) -> usize {
+    usize::from(session == 3 || instrument == BETA)
+}
+
+fn weight(order: &NewOrder) -> i128 {
+    match order.order_type {
+        OrderType::Limit => i128::from(order.price.0),
+        OrderType::Market => i128::from(120 * TICK),
+    }
+}
+
+fn limit_broken(order: &NewOrder) -> Option<Reason> {
+    let alpha = order.instrument == ALPHA;
+    let (max_lots, max_units) = match order.account {
+        TIGHT => (20, 500),
+        _ => (50, 3_000),
+    };
+    let ticks = order.price.0 / TICK;
+    let notional = i128::from(order.quantity.0) * weight(order) * lot_size(order.instrument);
+    if order.quantity.0 > max_lots {
+        Some(Reason::MaxQuantity)
+    } else if order.order_type == OrderType::Market && !alpha {
+        Some(Reason::UnsupportedOrder)
+    } else if order.order_type == OrderType::Limit && alpha && !(80..=120).contains(&ticks) {
+        Some(Reason::PriceCollar)
+    } else if notional > max_units * i128::from(Price::UNIT) {
+        Some(Reason::MaxNotional)
+    } else {
+        None
+    }
+}
+
+fn new_step() -> impl Strategy<Value = Step> {
+    let flags = (
+        any::<bool>(),
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.03),
+    );
+    (0..4usize, 0..3usize, 0..2usize, flags, 95..105i64, 0..25u64).prop_map(
+        |(session, account, instrument, (buy, market, immediate, reuse), ticks, lots)| {
+            Step::New(NewStep {
+                session,
+                account,
+                instrument,
+                buy,
+                market,
+                immediate,
+                // Most cluster around the reference; a few reach the collar.
+                ticks: if lots == 3 { 100 + (ticks - 100) * 5 } else { ticks },
+                lots: if lots == 24 { 60 } else { lots },
+                reuse,
+            })
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let venue = || 0..2usize;
+    prop_oneof![
+        24 => new_step(),
+        6 => (any::<usize>(), prop::bool::weighted(0.05)).prop_map(|(pick, reuse)| Step::Cancel { pick, reuse }),
+        8 => (any::<usize>(), 95..105i64, 0..25u64)
+            .prop_map(|(pick, ticks, lots)| Step::Replace { pick, ticks, lots }),
+        1 => (0..4usize, prop::option::of(0..2usize))
+            .prop_map(|(session, instrument)| Step::MassCancel { session, instrument }),
+        24 => (venue(), any::<u64>()).prop_map(|(venue, mood)| Step::Process { venue, mood }),
+        10 => (venue(), any::<usize>(), 1..15u64)
+            .prop_map(|(venue, pick, lots)| Step::Trade { venue, pick, lots }),
+        1 => (venue(), any::<usize>()).prop_map(|(venue, pick)| Step::Bust { venue, pick }),
+        30 => venue().prop_map(|venue| Step::Deliver { venue }),
+        4 => venue().prop_map(|venue| Step::Poll { venue }),
+        1 => (0..4usize).prop_map(|session| Step::SessionLost { session }),
+        2 => (0..8usize, prop::bool::weighted(0.3)).prop_map(|(scope, on)| Step::Kill { scope, on }),
+        2 => (venue(), prop::bool::weighted(0.7)).prop_map(|(venue, is_up)| Step::Venue { venue, is_up }),
+        1 => prop::bool::weighted(0.1).prop_map(|roll| if roll { Step::DayRoll } else { Step::Deliver { venue: 0 } }),
+    ]
+}
+
+fn run(steps: &[Step]) -> Vec<Report> {
+    let mut model = Model::new();
+    for step in steps {
+        model.step(step);
+    }
+    model.finish();
+    model.transcript
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_does_what_the_naive_model_does(steps in prop::collection::vec(step(), 1..1_000)) {
+        let transcript = run(&steps);
+        prop_assert_eq!(transcript, run(&steps), "the same calls give the same results");
+    }
+
+    #[test]
+    fn no_report_makes_it_miscount(
+        entries in prop::collection::vec((new_step(), 0..9u8, 0..40u64, 0..40u64, 0..20u64), 1..300)
+    ) {
+        let mut orders = orders();
+        let mut numbers = vec![0, u64::MAX];
+        for (index, (entry, exec_type, pick, noise, lots)) in (1..).zip(entries) {
+            let Step::New(entry) = entry else { unreachable!() };
+            let order = NewOrder {
+                side: if entry.buy { Side::Buy } else { Side::Sell },
+                instrument: INSTRUMENTS[entry.instrument],
+                ..new_order(index)
+            };
+            match enter(&mut orders, &order, &REFERENCE) {
+                Ok(sent) => numbers.push(sent.request.client_order_id.0),
+                Err(reason) => drop(orders.refuse(&order, reason)),
+            }
+            let pick = numbers[usize::try_from(pick).unwrap() % numbers.len()];
+            // Near a number that was given, now and then.
+            let number = if noise < 30 { pick } else { pick.wrapping_add(noise) };
+            let named = NewOrder { client_order_id: ClientOrderId(number), ..order };
+            let report = ExecReport {
+                last_quantity: Quantity(lots),
+                last_price: Price(100 * TICK),
+                reason: Reason::from_u16(u16::try_from(noise).unwrap()).unwrap_or_default(),
+                ..venue_report(
+                    &orders::ForVenue { venue: VenueId(0), order_id: OrderId(number), request: named },
+                    ExecType::from_u8(exec_type).unwrap_or(ExecType::Fill),
+                    ClientOrderId(number),
+                )
+            };
+            let venue = VenueId(u8::try_from(noise % 3).unwrap());
+            let _ = orders.on_venue_report(NOW, venue, &report, &mut Outputs::default());
+            while orders.poll_cancel(NOW, VenueId(0)).is_some() {}
+            prop_assert_eq!(orders.audit(), Ok(()));
+            let counters = orders.counters();
+            prop_assert_eq!(counters.accepted - counters.ended, orders.open_orders() as u64);
+        }
+    }
+}

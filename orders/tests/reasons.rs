@@ -1,0 +1,815 @@
+//! Every reason for which the order logic refuses a request, and what a refusal leaves behind.
+
+use crate::fixture::*;
+use orders::{
+    AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, KillScope, MissingReference, Orders, OrdersConfig,
+    Reference, Route, RouteKey,
+};
+use types::{
+    AccountId, CancelOrder, ClientOrderId, ExecType, InstrumentId, LimitClass, NewOrder, Notional, OrderId, OrderType,
+    Price, Quantity, Reason, ReplaceOrder, SessionId, ShardId, Side, TimeInForce, Timestamp, VenueId,
+};
+
+/// The reason for which the firm, with session 1's order 1 open (buy 10 ALPHA at 1.00), refuses an order.
+fn refused(order: &NewOrder, reference: &Reference) -> Option<Reason> {
+    let mut orders = orders();
+    accepted(&mut orders, &new_order(1));
+    enter(&mut orders, order, reference).err()
+}
+
+#[test]
+fn each_defect_of_a_new_order_has_its_reason() {
+    let good = new_order(2);
+    let market = NewOrder {
+        order_type: OrderType::Market,
+        price: Price::NULL,
+        ..good
+    };
+    let beta = NewOrder {
+        instrument: BETA,
+        ..good
+    };
+    let tight = NewOrder { account: TIGHT, ..good };
+    let price = |ticks: i64| NewOrder {
+        price: Price(ticks * TICK),
+        ..good
+    };
+    let lots = |order: NewOrder, lots: u64| NewOrder {
+        quantity: Quantity(lots),
+        ..order
+    };
+    let cases = [
+        (good, None),
+        (market, None),
+        (beta, None),
+        (
+            NewOrder {
+                session: SessionId(5),
+                ..good
+            },
+            Some(Reason::WrongSession),
+        ),
+        (
+            NewOrder {
+                session: SessionId(0),
+                ..good
+            },
+            Some(Reason::WrongSession),
+        ),
+        (
+            NewOrder {
+                session: SessionId(u16::MAX),
+                ..good
+            },
+            Some(Reason::WrongSession),
+        ),
+        (
+            NewOrder {
+                client_order_id: ClientOrderId(1),
+                ..good
+            },
+            Some(Reason::DuplicateClientOrderId),
+        ),
+        (
+            NewOrder {
+                client_order_id: ClientOrderId(0),
+                ..good
+            },
+            Some(Reason::DuplicateClientOrderId),
+        ),
+        (
+            NewOrder {
+                instrument: InstrumentId(8),
+                ..good
+            },
+            Some(Reason::UnknownInstrument),
+        ),
+        (
+            NewOrder {
+                account: AccountId(1),
+                ..good
+            },
+            Some(Reason::UnknownAccount),
+        ),
+        (
+            NewOrder {
+                account: SHARED,
+                session: SESSIONS[1],
+                ..good
+            },
+            Some(Reason::UnknownAccount),
+        ),
+        (lots(good, 0), Some(Reason::InvalidQuantity)),
+        (price(0), Some(Reason::InvalidPrice)),
+        (price(-100), Some(Reason::InvalidPrice)),
+        (
+            NewOrder {
+                price: Price::NULL,
+                ..good
+            },
+            Some(Reason::InvalidPrice),
+        ),
+        (
+            NewOrder {
+                price: Price(100 * TICK + 1),
+                ..good
+            },
+            Some(Reason::InvalidPrice),
+        ),
+        (
+            NewOrder {
+                price: Price(100 * TICK),
+                ..market
+            },
+            Some(Reason::InvalidPrice),
+        ),
+        (lots(good, 20), None),
+        (lots(good, 30), None),
+        (lots(beta, 50), None),
+        (lots(beta, 51), Some(Reason::MaxQuantity)),
+        (lots(good, u64::MAX), Some(Reason::MaxQuantity)),
+        (lots(good, 31), Some(Reason::MaxNotional)),
+        // A market order counts at the highest price of the collar, 1.20.
+        (lots(market, 25), None),
+        (lots(market, 26), Some(Reason::MaxNotional)),
+        (lots(tight, 5), None),
+        (lots(tight, 6), Some(Reason::MaxNotional)),
+        (
+            NewOrder {
+                account: TIGHT,
+                ..lots(beta, 20)
+            },
+            None,
+        ),
+        (
+            NewOrder {
+                account: TIGHT,
+                ..lots(beta, 21)
+            },
+            Some(Reason::MaxQuantity),
+        ),
+        (price(80), None),
+        (price(79), Some(Reason::PriceCollar)),
+        (price(120), None),
+        (price(121), Some(Reason::PriceCollar)),
+        (
+            NewOrder {
+                side: Side::Sell,
+                ..price(121)
+            },
+            Some(Reason::PriceCollar),
+        ),
+        (
+            NewOrder {
+                order_type: OrderType::Market,
+                price: Price::NULL,
+                ..beta
+            },
+            Some(Reason::UnsupportedOrder),
+        ),
+        (
+            NewOrder {
+                side: Side::Sell,
+                ..good
+            },
+            Some(Reason::SelfMatch),
+        ),
+        (
+            NewOrder {
+                side: Side::Sell,
+                ..market
+            },
+            Some(Reason::SelfMatch),
+        ),
+        (
+            NewOrder {
+                side: Side::Sell,
+                session: SESSIONS[1],
+                ..good
+            },
+            Some(Reason::SelfMatch),
+        ),
+        (
+            NewOrder {
+                side: Side::Sell,
+                ..price(101)
+            },
+            None,
+        ),
+        (
+            NewOrder {
+                side: Side::Sell,
+                session: SESSIONS[2],
+                account: SHARED,
+                ..good
+            },
+            None,
+        ),
+        (
+            NewOrder {
+                time_in_force: TimeInForce::ImmediateOrCancel,
+                ..good
+            },
+            None,
+        ),
+        (
+            NewOrder {
+                time_in_force: TimeInForce::ImmediateOrCancel,
+                side: Side::Sell,
+                ..good
+            },
+            Some(Reason::SelfMatch),
+        ),
+    ];
+    for (order, reason) in cases {
+        assert_eq!(refused(&order, &REFERENCE), reason, "{order:?}");
+    }
+}
+
+#[test]
+fn a_collar_needs_a_fresh_reference_or_the_masters() {
+    let fresh_until = REFERENCE.time + STALE_AFTER;
+    let at = |price: i64, time: Timestamp| Reference {
+        price: Price(price * TICK),
+        time,
+    };
+    let far = at(300, NOW);
+    let stale = at(300, Timestamp(NOW.0 - STALE_AFTER.0 - 1));
+    let order = new_order(2);
+    assert_eq!(NOW + STALE_AFTER, fresh_until);
+    for (reference, refuse, use_master) in [
+        (REFERENCE, None, None),
+        (at(100, Timestamp(NOW.0 - STALE_AFTER.0)), None, None),
+        (at(100, Timestamp(NOW.0 + 1)), None, None),
+        (far, Some(Reason::PriceCollar), Some(Reason::PriceCollar)),
+        (stale, Some(Reason::NoReferencePrice), None),
+        (Reference::NONE, Some(Reason::NoReferencePrice), None),
+        (at(0, NOW), Some(Reason::NoReferencePrice), None),
+        (at(-5, NOW), Some(Reason::NoReferencePrice), None),
+    ] {
+        for (missing_reference, reason) in [
+            (MissingReference::Refuse, refuse),
+            (MissingReference::UseMaster, use_master),
+        ] {
+            let mut config = config();
+            config.classes[0].missing_reference = missing_reference;
+            let mut orders = up(Orders::new(&config).unwrap());
+            assert_eq!(
+                enter(&mut orders, &order, &reference).err(),
+                reason,
+                "{reference:?} {missing_reference:?}"
+            );
+        }
+    }
+    let mut config = config();
+    config.classes[0].missing_reference = MissingReference::UseMaster;
+    config.instruments[0].reference_price = Price(0);
+    let mut orders = up(Orders::new(&config).unwrap());
+    let reason = enter(&mut orders, &order, &Reference::NONE).err();
+    assert_eq!(reason, Some(Reason::NoReferencePrice), "the master has none either");
+}
+
+#[test]
+fn the_narrower_of_two_collars_holds() {
+    for (basis_points, ticks, lowest) in [
+        (Some(1_000), None, 90),
+        (None, Some(15), 85),
+        (Some(1_000), Some(5), 95),
+        (Some(400), Some(5), 96),
+        (Some(0), None, 100),
+    ] {
+        let mut config = config();
+        config.classes[0].collar = Some(Collar { basis_points, ticks });
+        for (price, passes) in [(lowest, true), (lowest - 1, false)] {
+            let mut orders = up(Orders::new(&config).unwrap());
+            let order = NewOrder {
+                price: Price(price * TICK),
+                ..new_order(1)
+            };
+            assert_eq!(enter(&mut orders, &order, &REFERENCE).is_ok(), passes, "{price}");
+        }
+    }
+}
+
+#[test]
+fn open_orders_are_limited_by_session_and_by_account() {
+    let mut orders = orders();
+    let tight = |id| NewOrder {
+        account: TIGHT,
+        quantity: Quantity(1),
+        ..new_order(id)
+    };
+    for id in 1..=2 {
+        accepted(&mut orders, &tight(id));
+    }
+    assert_eq!(
+        enter(&mut orders, &tight(3), &REFERENCE).err(),
+        Some(Reason::MaxOpenOrders)
+    );
+    for id in 3..=6 {
+        accepted(&mut orders, &new_order(id));
+    }
+    assert_eq!(
+        enter(&mut orders, &new_order(7), &REFERENCE).err(),
+        Some(Reason::MaxOpenOrders)
+    );
+}
+
+#[test]
+fn a_full_table_refuses_and_takes_again_when_an_order_ends() {
+    let only = |open_orders, positions, books| {
+        let mut config = config();
+        config.capacity = Capacity {
+            open_orders,
+            positions,
+            books,
+        };
+        up(Orders::new(&config).unwrap())
+    };
+    let beta = NewOrder {
+        instrument: BETA,
+        ..new_order(2)
+    };
+    for (mut orders, what) in [
+        (only(1, 9, 9), "orders"),
+        (only(9, 1, 9), "positions"),
+        (only(9, 9, 1), "books"),
+    ] {
+        let first = accepted(&mut orders, &new_order(1));
+        let reason = enter(&mut orders, &beta, &REFERENCE).err();
+        assert_eq!(reason, Some(Reason::OrderTableFull), "{what}");
+        let number = first.request.client_order_id;
+        on_report(&mut orders, &venue_report(&first, ExecType::Canceled, number)).unwrap();
+        accepted(&mut orders, &new_order(2));
+    }
+}
+
+#[test]
+fn a_kill_switch_refuses_new_orders_in_its_scope_only() {
+    let by_two = NewOrder {
+        session: SESSIONS[1],
+        ..new_order(1)
+    };
+    for (scope, refuses_one, refuses_two) in [
+        (KillScope::Firm, true, true),
+        (KillScope::Account(PLAIN), true, true),
+        (KillScope::Account(TIGHT), false, false),
+        (KillScope::Session(SESSIONS[0]), true, false),
+    ] {
+        let mut orders = orders();
+        orders.kill(scope).unwrap();
+        for (order, refuses) in [(new_order(1), refuses_one), (by_two, refuses_two)] {
+            let reason = enter(&mut orders, &order, &REFERENCE).err();
+            assert_eq!(reason, refuses.then_some(Reason::Killed), "{scope:?}");
+        }
+        orders.revive(scope).unwrap();
+        let order = NewOrder {
+            client_order_id: ClientOrderId(2),
+            ..new_order(2)
+        };
+        accepted(&mut orders, &order);
+    }
+    assert_eq!(
+        orders().kill(KillScope::Account(AccountId(1))),
+        Err(Reason::UnknownAccount)
+    );
+    assert_eq!(
+        orders().revive(KillScope::Session(SessionId(9))),
+        Err(Reason::WrongSession)
+    );
+}
+
+#[test]
+fn a_venue_that_is_down_refuses_and_no_other_takes_its_place() {
+    let mut orders = orders();
+    let first = accepted(&mut orders, &new_order(1));
+    orders.on_venue_down(VenueId(0));
+    assert_eq!(
+        enter(&mut orders, &new_order(2), &REFERENCE).err(),
+        Some(Reason::VenueDown)
+    );
+    let amend = replace_of(&new_order(1), 2, 100, 5);
+    assert_eq!(replace(&mut orders, &amend).err(), Some(Reason::VenueDown));
+    assert!(orders.order(first.order_id).unwrap().in_doubt);
+    let beta = NewOrder {
+        instrument: BETA,
+        ..new_order(2)
+    };
+    accepted(&mut orders, &beta);
+    assert!(
+        cancel(&mut orders, &cancel_of(&new_order(1), 3)).is_ok(),
+        "cancels are not held back"
+    );
+    orders.on_venue_up(VenueId(0));
+    assert!(!orders.order(first.order_id).unwrap().in_doubt);
+    accepted(&mut orders, &new_order(4));
+}
+
+#[test]
+fn the_sessions_route_comes_before_the_accounts_and_that_before_the_instruments() {
+    let mut config = config();
+    config.routes = vec![];
+    let venue = |routes: &[Route]| {
+        let mut config = config.clone();
+        config.routes = routes.to_vec();
+        accepted(&mut up(Orders::new(&config).unwrap()), &new_order(1)).venue
+    };
+    let route = |key, venue| Route {
+        key,
+        venue: VenueId(venue),
+    };
+    let (instrument, account, session) = (
+        RouteKey::Instrument(ALPHA),
+        RouteKey::Account(PLAIN),
+        RouteKey::Session(SESSIONS[0]),
+    );
+    assert_eq!(venue(&[]), VenueId(0));
+    assert_eq!(venue(&[route(instrument, 1)]), VenueId(1));
+    assert_eq!(venue(&[route(instrument, 1), route(account, 0)]), VenueId(0));
+    assert_eq!(
+        venue(&[route(session, 1), route(account, 0), route(instrument, 0)]),
+        VenueId(1)
+    );
+}
+
+#[test]
+fn the_request_for_the_venue_is_in_the_venues_terms() {
+    let mut orders = orders();
+    let order = new_order(7);
+    let sent = accepted(&mut orders, &order);
+    assert_eq!(sent.order_id.shard(), ShardId(3));
+    assert_eq!(
+        sent.request,
+        NewOrder {
+            client_order_id: ClientOrderId(sent.order_id.0),
+            session: SessionId(900),
+            ..order
+        }
+    );
+    let second = accepted(&mut orders, &new_order(8));
+    assert!(second.request.client_order_id > sent.request.client_order_id);
+}
+
+#[test]
+fn a_refusal_has_a_number_uses_up_the_clients_and_is_counted() {
+    let mut orders = orders();
+    let order = new_order(5);
+    let report = orders.refuse(&order, Reason::VenueFull);
+    assert_eq!(report.exec.exec_type, ExecType::Rejected);
+    assert_eq!(
+        (report.exec.client_order_id, report.exec.reason),
+        (ClientOrderId(5), Reason::VenueFull)
+    );
+    assert_ne!(report.exec.order_id, OrderId(0));
+    assert_eq!(report.exec.leaves, Quantity::ZERO);
+    assert_eq!(orders.order(report.exec.order_id), None);
+    assert_eq!(orders.counters().refused(Reason::VenueFull), 1);
+    let reason = enter(&mut orders, &order, &REFERENCE).err();
+    assert_eq!(reason, Some(Reason::DuplicateClientOrderId));
+    let again = orders.refuse(&new_order(2), Reason::DuplicateClientOrderId);
+    assert!(again.exec.order_id > report.exec.order_id);
+    accepted(&mut orders, &new_order(6));
+    orders.audit().unwrap();
+}
+
+#[test]
+#[should_panic(expected = "before anything else changes")]
+fn what_was_checked_before_a_change_is_not_accepted_after_it() {
+    let mut orders = orders();
+    let checked = orders.check_risk(NOW, &new_order(1), &REFERENCE).unwrap();
+    let routed = orders.route(orders.screen(checked).unwrap()).unwrap();
+    orders.kill(KillScope::Firm).unwrap();
+    orders.accept(NOW, routed);
+}
+
+#[test]
+fn each_defect_of_a_cancel_has_its_reason() {
+    let order = new_order(10);
+    let good = cancel_of(&order, 20);
+    let cases = [
+        (good, None),
+        (
+            CancelOrder {
+                session: SessionId(77),
+                ..good
+            },
+            Some(Reason::WrongSession),
+        ),
+        (
+            CancelOrder {
+                client_order_id: ClientOrderId(10),
+                ..good
+            },
+            Some(Reason::DuplicateClientOrderId),
+        ),
+        (
+            CancelOrder {
+                orig_client_order_id: ClientOrderId(11),
+                ..good
+            },
+            Some(Reason::UnknownOrder),
+        ),
+        (
+            CancelOrder {
+                orig_client_order_id: ClientOrderId(0),
+                ..good
+            },
+            Some(Reason::UnknownOrder),
+        ),
+        (
+            CancelOrder {
+                orig_client_order_id: ClientOrderId(9),
+                ..good
+            },
+            Some(Reason::TooLate),
+        ),
+        (
+            CancelOrder {
+                session: SESSIONS[1],
+                ..good
+            },
+            Some(Reason::UnknownOrder),
+        ),
+        (
+            CancelOrder {
+                side: Side::Sell,
+                ..good
+            },
+            Some(Reason::MalformedMessage),
+        ),
+        (
+            CancelOrder {
+                instrument: BETA,
+                ..good
+            },
+            Some(Reason::MalformedMessage),
+        ),
+    ];
+    for (request, reason) in cases {
+        let mut orders = orders();
+        accepted(&mut orders, &order);
+        assert_eq!(cancel(&mut orders, &request).err(), reason, "{request:?}");
+    }
+    let mut orders = orders();
+    accepted(&mut orders, &order);
+    cancel(&mut orders, &good).unwrap();
+    let second = CancelOrder {
+        client_order_id: ClientOrderId(21),
+        ..good
+    };
+    assert_eq!(cancel(&mut orders, &second).err(), Some(Reason::RequestPending));
+}
+
+#[test]
+fn each_defect_of_a_replace_has_its_reason() {
+    let order = new_order(10);
+    let good = replace_of(&order, 20, 101, 12);
+    let cases = [
+        (good, None),
+        (
+            ReplaceOrder {
+                orig_client_order_id: ClientOrderId(11),
+                ..good
+            },
+            Some(Reason::UnknownOrder),
+        ),
+        (
+            ReplaceOrder {
+                quantity: Quantity(0),
+                ..good
+            },
+            Some(Reason::InvalidQuantity),
+        ),
+        (
+            ReplaceOrder {
+                price: Price(1),
+                ..good
+            },
+            Some(Reason::InvalidPrice),
+        ),
+        (
+            ReplaceOrder {
+                price: Price::NULL,
+                ..good
+            },
+            Some(Reason::InvalidPrice),
+        ),
+        (
+            ReplaceOrder {
+                quantity: Quantity(u64::MAX),
+                ..good
+            },
+            Some(Reason::MaxQuantity),
+        ),
+        (
+            ReplaceOrder {
+                quantity: Quantity(30),
+                ..good
+            },
+            Some(Reason::MaxNotional),
+        ),
+        (
+            ReplaceOrder {
+                price: Price(121 * TICK),
+                ..good
+            },
+            Some(Reason::PriceCollar),
+        ),
+        (
+            ReplaceOrder {
+                quantity: Quantity(4),
+                ..good
+            },
+            Some(Reason::TooLate),
+        ),
+    ];
+    for (request, reason) in cases {
+        let mut orders = orders();
+        let sent = accepted(&mut orders, &order);
+        on_report(&mut orders, &fill(&sent, sent.request.client_order_id, 100, 4)).unwrap();
+        assert_eq!(replace(&mut orders, &request).err(), reason, "{request:?}");
+    }
+    let mut orders = orders();
+    let ioc = NewOrder {
+        time_in_force: TimeInForce::ImmediateOrCancel,
+        ..order
+    };
+    accepted(&mut orders, &ioc);
+    assert_eq!(replace(&mut orders, &good).err(), Some(Reason::UnsupportedOrder));
+}
+
+#[test]
+fn a_replace_that_only_takes_lots_off_passes_every_limit() {
+    let mut orders = orders();
+    let order = new_order(1);
+    accepted(&mut orders, &order);
+    let stale = |request: &ReplaceOrder| orders.check_replace(NOW, request, &Reference::NONE).err();
+    assert_eq!(stale(&replace_of(&order, 2, 100, 9)), None);
+    assert_eq!(stale(&replace_of(&order, 2, 100, 11)), Some(Reason::NoReferencePrice));
+    assert_eq!(stale(&replace_of(&order, 2, 99, 9)), Some(Reason::NoReferencePrice));
+}
+
+#[test]
+fn a_replace_that_would_trade_with_an_own_order_is_refused() {
+    let mut orders = orders();
+    let buy = new_order(1);
+    let sell = NewOrder {
+        side: Side::Sell,
+        price: Price(105 * TICK),
+        ..new_order(2)
+    };
+    accepted(&mut orders, &buy);
+    accepted(&mut orders, &sell);
+    assert_eq!(
+        replace(&mut orders, &replace_of(&buy, 3, 105, 10)).err(),
+        Some(Reason::SelfMatch)
+    );
+    replace(&mut orders, &replace_of(&buy, 4, 104, 10)).unwrap();
+    // While it is pending, both of its prices count.
+    assert_eq!(
+        replace(&mut orders, &replace_of(&sell, 5, 104, 10)).err(),
+        Some(Reason::SelfMatch)
+    );
+}
+
+#[test]
+fn a_refused_change_tells_of_the_order_as_it_stays() {
+    let mut orders = orders();
+    let order = new_order(1);
+    let sent = accepted(&mut orders, &order);
+    on_report(&mut orders, &fill(&sent, sent.request.client_order_id, 100, 4)).unwrap();
+    let report = orders.refuse_cancel(&cancel_of(&order, 2), Reason::JournalFull).exec;
+    assert_eq!(report.exec_type, ExecType::RequestRejected);
+    assert_eq!(
+        (report.order_id, report.client_order_id, report.orig_client_order_id),
+        (sent.order_id, ClientOrderId(2), ClientOrderId(1))
+    );
+    assert_eq!((report.leaves, report.cumulative), (Quantity(6), Quantity(4)));
+    let unknown = ReplaceOrder {
+        orig_client_order_id: ClientOrderId(99),
+        ..replace_of(&order, 3, 100, 5)
+    };
+    let report = orders.refuse_replace(&unknown, Reason::UnknownOrder).exec;
+    assert_eq!((report.order_id, report.leaves), (OrderId(0), Quantity::ZERO));
+    let reason = cancel(&mut orders, &cancel_of(&order, 3)).err();
+    assert_eq!(
+        reason,
+        Some(Reason::DuplicateClientOrderId),
+        "the refused one used it up"
+    );
+}
+
+#[test]
+fn a_config_that_contradicts_itself_does_not_start() {
+    type Change = fn(&mut OrdersConfig);
+    let cases: [(Change, ConfigError); 21] = [
+        (|config| config.capacity.open_orders = 0, ConfigError::Capacity),
+        (|config| config.capacity.positions = u32::MAX, ConfigError::Capacity),
+        (
+            |config| config.instruments[1].id = ALPHA,
+            ConfigError::DuplicateInstrument(ALPHA),
+        ),
+        (
+            |config| config.instruments[0].tick_size = Price(0),
+            ConfigError::InvalidInstrument(ALPHA),
+        ),
+        (
+            |config| config.instruments[0].lot_size = 0,
+            ConfigError::InvalidInstrument(ALPHA),
+        ),
+        (
+            |config| config.instruments[0].limit_class = LimitClass(2),
+            ConfigError::UnknownClass(ALPHA, LimitClass(2)),
+        ),
+        (
+            |config| config.instruments[0].venue = VenueId(2),
+            ConfigError::UnknownVenue(VenueId(2)),
+        ),
+        (
+            |config| config.classes[0].max_quantity = Quantity(0),
+            ConfigError::InvalidInstrumentLimit(ALPHA),
+        ),
+        (
+            |config| config.classes[0].max_quantity = Quantity(1 << 32),
+            ConfigError::InvalidInstrumentLimit(ALPHA),
+        ),
+        (
+            |config| config.classes[1].max_notional = Notional(i128::MAX),
+            ConfigError::InvalidInstrumentLimit(BETA),
+        ),
+        (
+            |config| {
+                config.classes[0].collar = Some(Collar {
+                    basis_points: None,
+                    ticks: None,
+                });
+            },
+            ConfigError::InvalidInstrumentLimit(ALPHA),
+        ),
+        (
+            |config| config.overrides.push((InstrumentId(1), config.classes[0])),
+            ConfigError::UnknownInstrument(InstrumentId(1)),
+        ),
+        (
+            |config| config.accounts[1].id = SHARED,
+            ConfigError::DuplicateAccount(SHARED),
+        ),
+        (
+            |config| config.accounts[0].limits.max_open_orders = 0,
+            ConfigError::InvalidAccountLimit(SHARED),
+        ),
+        (
+            |config| config.sessions[1].id = SESSIONS[0],
+            ConfigError::DuplicateSession(SESSIONS[0]),
+        ),
+        (
+            |config| config.sessions[1].id = SessionId(0),
+            ConfigError::DuplicateSession(SessionId(0)),
+        ),
+        (
+            |config| config.sessions[1].max_open_orders = 0,
+            ConfigError::InvalidSessionLimit(SESSIONS[1]),
+        ),
+        (
+            |config| config.sessions[0].accounts[0] = AccountId(1),
+            ConfigError::UnknownAccount(AccountId(1)),
+        ),
+        (
+            |config| config.sessions[0].accounts[0] = PLAIN,
+            ConfigError::RepeatedAccount(SESSIONS[0], PLAIN),
+        ),
+        (
+            |config| config.routes[0].venue = VenueId(2),
+            ConfigError::UnknownVenue(VenueId(2)),
+        ),
+        (
+            |config| config.routes[1] = config.routes[0],
+            ConfigError::DuplicateRoute(RouteKey::Instrument(BETA)),
+        ),
+    ];
+    for (change, error) in cases {
+        let mut config = config();
+        change(&mut config);
+        assert_eq!(Orders::new(&config).err(), Some(error));
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+#[test]
+fn an_override_takes_the_place_of_the_class() {
+    let mut config = config();
+    let limits = InstrumentLimits {
+        max_quantity: Quantity(3),
+        ..config.classes[0]
+    };
+    config.overrides.push((ALPHA, limits));
+    config.accounts[1].limits = AccountLimits {
+        max_quantity: Quantity(100),
+        ..config.accounts[1].limits
+    };
+    let mut orders = up(Orders::new(&config).unwrap());
+    assert_eq!(
+        enter(&mut orders, &new_order(1), &REFERENCE).err(),
+        Some(Reason::MaxQuantity)
+    );
+}
