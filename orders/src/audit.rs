@@ -1,18 +1,17 @@
 //! A recount of everything that is kept incrementally, from the open orders alone.
 
 use crate::exposure::{AccountExposure, Exposure, shared_units};
-use crate::map::NIL;
 use crate::order::Order;
 use crate::state::Orders;
 use alloc::vec;
-use types::{AccountId, OrderId, VenueId};
+use types::{AccountId, ClientOrderId, OrderId, VenueId};
 
 /// What a recount found to differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuditError {
     /// The order's claim on exposure is not what its state says.
     Claim(OrderId),
-    /// The order holds less of its account's shared limit than it needs.
+    /// The order holds another part of its account's shared limit than it needs.
     Held(OrderId),
     /// The order is not found by its client's number, or its pending replace is not.
     ClientId(OrderId),
@@ -94,12 +93,13 @@ impl Orders {
         } else {
             0
         };
-        if order.held < need {
+        // A pending replace may have needed more before something traded.
+        if order.held < need || (order.replace.is_none() && order.held != need) {
             return Err(AuditError::Held(order_id));
         }
-        let is_known = |id: types::ClientOrderId| self.by_client_id.find(id.0, order.session) == slot;
+        let is_known = |id: ClientOrderId| self.by_client_id.find(id.0, order.session) == slot;
         let replace_is_known = order.replace.is_none_or(|replace| is_known(replace.client_order_id));
-        if is_known(order.client_order_id) && replace_is_known && slot != NIL {
+        if is_known(order.client_order_id) && replace_is_known {
             Ok(())
         } else {
             Err(AuditError::ClientId(order_id))

@@ -1,6 +1,6 @@
 //! A new order on its way in: checked, screened, routed, accepted; or refused.
 
-use crate::exposure::shared_units;
+use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
 use crate::order::Order;
 use crate::report::{ForVenue, Report};
@@ -154,16 +154,54 @@ impl Orders {
         let order = candidate.order;
         let slot = self.table.take();
         let number = self.numbers.next(slot);
-        let record = self.record(now, &candidate, venue, number);
-        *self.table.order_mut(slot) = record;
+        let claim = Claim {
+            quantity: order.quantity.0,
+            notional: candidate.weight.notional.0,
+        };
+        let position = match candidate.position {
+            NIL => self.positions.open(candidate.account, candidate.instrument),
+            position => position,
+        };
+        let exposure = self.positions.entry_mut(position);
+        exposure.open_orders += 1;
+        exposure.change(order.side, Claim::default(), claim);
+        let exposure = &mut self.accounts[candidate.account as usize].exposure;
+        exposure.open_orders += 1;
+        exposure.held += candidate.need;
+        exposure.change(order.side, Claim::default(), claim);
 
-        self.positions.entry_mut(record.position).open_orders += 1;
-        self.accounts[candidate.account as usize].exposure.open_orders += 1;
-        self.accounts[candidate.account as usize].exposure.held += record.held;
-        self.update_claim(slot);
-        if record.book != NIL {
-            self.own.insert(record.book, order.side, order.price, slot);
+        let book = if rests(&order) { self.open_book(&candidate) } else { NIL };
+        if book != NIL {
+            self.own.insert(book, order.side, order.price, slot);
         }
+        let lot_size = self.instruments[candidate.instrument as usize].lot_size;
+        *self.table.order_mut(slot) = Order {
+            number,
+            last_number: number,
+            venue_number: number,
+            client_order_id: order.client_order_id,
+            price: order.price,
+            weight_price: candidate.weight.price,
+            quantity: order.quantity,
+            claim,
+            held: candidate.need,
+            accepted: now,
+            updated: now,
+            instrument: candidate.instrument,
+            account: candidate.account,
+            session: candidate.session,
+            position,
+            book,
+            lot_size,
+            instrument_id: order.instrument,
+            account_id: order.account,
+            session_id: order.session,
+            venue,
+            side: order.side,
+            order_type: order.order_type,
+            time_in_force: order.time_in_force,
+            ..Order::VACANT
+        };
         self.by_client_id
             .insert(order.client_order_id.0, candidate.session, slot);
         let session = &mut self.sessions[candidate.session as usize];
@@ -217,45 +255,15 @@ impl Orders {
         }
     }
 
-    /// The record of an order that is accepted, with its entries in positions and own books.
+    /// The book that the order rests in.
     #[inline]
-    fn record(&mut self, now: Timestamp, candidate: &Candidate, venue: VenueId, number: u64) -> Order {
-        let order = &candidate.order;
-        let owner = self.sessions[candidate.session as usize].owner;
-        let position = match candidate.position {
-            NIL => self.positions.open(candidate.account, candidate.instrument),
-            position => position,
-        };
-        let book = match (rests(order), candidate.book) {
-            (false, _) => NIL,
-            (true, NIL) => self.own.open(owner, candidate.instrument),
-            (true, book) => book,
-        };
-        Order {
-            number,
-            last_number: number,
-            venue_number: number,
-            client_order_id: order.client_order_id,
-            price: order.price,
-            weight_price: candidate.weight.price,
-            quantity: order.quantity,
-            held: candidate.need,
-            accepted: now,
-            updated: now,
-            instrument: candidate.instrument,
-            account: candidate.account,
-            session: candidate.session,
-            position,
-            book,
-            lot_size: self.instruments[candidate.instrument as usize].lot_size,
-            instrument_id: order.instrument,
-            account_id: order.account,
-            session_id: order.session,
-            venue,
-            side: order.side,
-            order_type: order.order_type,
-            time_in_force: order.time_in_force,
-            ..Order::VACANT
+    fn open_book(&mut self, candidate: &Candidate) -> u32 {
+        match candidate.book {
+            NIL => {
+                let owner = self.sessions[candidate.session as usize].owner;
+                self.own.open(owner, candidate.instrument)
+            }
+            book => book,
         }
     }
 }

@@ -29,15 +29,18 @@ struct Node {
     left: u32,
     right: u32,
     parent: u32,
-    /// Nodes on the way down the right side, this one included. Never more than the right child's plus one.
-    rank: u32,
+    /// Ranks of the children. A node's rank is the number of nodes on the way down its right side, itself included; kept
+    /// with the parent, so that a merge touches no node beside its way.
+    left_rank: u8,
+    /// Never more than the left one.
+    right_rank: u8,
 }
 
 impl OwnBooks {
     /// For orders in slots below `orders`, and at most `books` (owner, instrument) pairs a day.
     pub(crate) fn new(orders: usize, books: usize) -> Self {
         Self {
-            nodes: vec![Node::single(0); orders].into_boxed_slice(),
+            nodes: vec![Node::ALONE; orders].into_boxed_slice(),
             roots: vec![[NIL; 2]; books].into_boxed_slice(),
             books: Map::new(books),
         }
@@ -85,10 +88,34 @@ impl OwnBooks {
     /// Enters the order in `slot`, which is in no book.
     #[inline]
     pub(crate) fn insert(&mut self, book: u32, side: Side, price: Price, slot: u32) {
-        self.nodes[slot as usize] = Node::single(key(side, price));
+        let key = key(side, price);
         let root = &mut self.roots[book as usize][side_index(side)];
-        let merged = merge(&mut self.nodes, *root, slot);
-        *root = merged;
+        // The slot takes the place of the first node on the right side that is no better, which becomes its child.
+        let (mut above, mut below) = (NIL, *root);
+        while below != NIL {
+            let node = self.nodes[below as usize];
+            if key <= node.key {
+                break;
+            }
+            (above, below) = (below, node.right);
+        }
+        let left_rank = rank(&self.nodes, below);
+        if below != NIL {
+            self.nodes[below as usize].parent = slot;
+        }
+        self.nodes[slot as usize] = Node {
+            key,
+            left: below,
+            right: NIL,
+            parent: above,
+            left_rank,
+            right_rank: 0,
+        };
+        if above == NIL {
+            *root = slot;
+        } else {
+            replace_child(&mut self.nodes, above, below, slot);
+        }
     }
 
     /// Takes the order in `slot` out of the book that it is in.
@@ -102,18 +129,8 @@ impl OwnBooks {
         }
         if parent == NIL {
             self.roots[book as usize][side_index(side)] = rest;
-            return;
-        }
-        let above = &mut self.nodes[parent as usize];
-        if above.left == slot {
-            above.left = rest;
         } else {
-            above.right = rest;
-        }
-        // Ranks above change at most along one path, and the walk ends where nothing changes.
-        let mut up = parent;
-        while up != NIL && settle(&mut self.nodes, up) {
-            up = self.nodes[up as usize].parent;
+            replace_child(&mut self.nodes, parent, slot, rest);
         }
     }
 
@@ -129,13 +146,30 @@ impl OwnBooks {
 }
 
 impl Node {
-    const fn single(key: i64) -> Self {
-        Self {
-            key,
-            left: NIL,
-            right: NIL,
-            parent: NIL,
-            rank: 1,
+    const ALONE: Self = Self {
+        key: 0,
+        left: NIL,
+        right: NIL,
+        parent: NIL,
+        left_rank: 0,
+        right_rank: 0,
+    };
+
+    const fn rank(&self) -> u8 {
+        self.right_rank + 1
+    }
+
+    /// Puts `new`, which has this rank, in the place of the child `old`, and the child of the lower rank on the right.
+    #[inline]
+    const fn set_child(&mut self, old: u32, new: u32, rank: u8) {
+        if self.left == old {
+            (self.left, self.left_rank) = (new, rank);
+        } else {
+            (self.right, self.right_rank) = (new, rank);
+        }
+        if self.left_rank < self.right_rank {
+            (self.left, self.right) = (self.right, self.left);
+            (self.left_rank, self.right_rank) = (self.right_rank, self.left_rank);
         }
     }
 }
@@ -154,8 +188,23 @@ const fn key(side: Side, price: Price) -> i64 {
     }
 }
 
-const fn rank(nodes: &[Node], slot: u32) -> u32 {
-    if slot == NIL { 0 } else { nodes[slot as usize].rank }
+const fn rank(nodes: &[Node], slot: u32) -> u8 {
+    if slot == NIL { 0 } else { nodes[slot as usize].rank() }
+}
+
+/// Puts `new` in the place of the child `old` of `above`. Ranks further up change at most along one path, up to where one
+/// stays as it was.
+fn replace_child(nodes: &mut [Node], mut above: u32, mut old: u32, mut new: u32) {
+    while above != NIL {
+        let new_rank = rank(nodes, new);
+        let node = &mut nodes[above as usize];
+        let rank_before = node.rank();
+        node.set_child(old, new, new_rank);
+        if node.rank() == rank_before {
+            return;
+        }
+        (old, new, above) = (above, above, node.parent);
+    }
 }
 
 /// One heap out of two, and its root. Goes down both right sides, each at most a logarithm long.
@@ -171,26 +220,12 @@ fn merge(nodes: &mut [Node], one: u32, other: u32) -> u32 {
     } else {
         (other, one)
     };
-    let right = merge(nodes, nodes[top as usize].right, below);
-    nodes[right as usize].parent = top;
-    nodes[top as usize].right = right;
-    settle(nodes, top);
+    let right = nodes[top as usize].right;
+    let merged = merge(nodes, right, below);
+    nodes[merged as usize].parent = top;
+    let rank = nodes[merged as usize].rank();
+    nodes[top as usize].set_child(right, merged, rank);
     top
-}
-
-/// Puts the child of the lower rank on the right of `slot`, corrects its rank, and tells whether the rank changed.
-fn settle(nodes: &mut [Node], slot: u32) -> bool {
-    let Node { left, right, .. } = nodes[slot as usize];
-    let (left_rank, right_rank) = (rank(nodes, left), rank(nodes, right));
-    let node = &mut nodes[slot as usize];
-    if left_rank < right_rank {
-        node.left = right;
-        node.right = left;
-    }
-    let rank = left_rank.min(right_rank) + 1;
-    let changed = rank != node.rank;
-    node.rank = rank;
-    changed
 }
 
 #[cfg(test)]
@@ -205,8 +240,11 @@ mod tests {
             return;
         }
         let node = nodes[slot as usize];
-        assert!(rank(nodes, node.left) >= rank(nodes, node.right));
-        assert_eq!(node.rank, rank(nodes, node.right) + 1);
+        assert_eq!(
+            (node.left_rank, node.right_rank),
+            (rank(nodes, node.left), rank(nodes, node.right))
+        );
+        assert!(node.left_rank >= node.right_rank);
         for child in [node.left, node.right] {
             if child != NIL {
                 assert_eq!(nodes[child as usize].parent, slot);

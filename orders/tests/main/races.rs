@@ -66,7 +66,7 @@ fn an_order_lives_and_is_filled() {
     let last = outputs.reports[0];
     assert_eq!(last.exec.leaves, Quantity::ZERO);
     assert_eq!(last.traded, Notional(i128::from((4 * 99 + 6 * 100) * TICK)));
-    assert_eq!(last.average_price(), Price(99_6 * TICK / 10));
+    assert_eq!(last.average_price(), Price(996 * TICK / 10));
     assert_eq!(orders.order(sent.order_id), None);
     assert_eq!(orders.open_orders(), 0);
     let exposure = orders.exposure(PLAIN, ALPHA).unwrap();
@@ -432,7 +432,8 @@ fn a_shared_limit_is_given_back_once_whatever_ends_the_order() {
         account: SHARED,
         ..new_order(1)
     };
-    let ends: [(fn(&ForVenue<NewOrder>) -> Vec<ExecReport>, i64); 4] = [
+    type End = fn(&ForVenue<NewOrder>) -> Vec<ExecReport>;
+    let ends: [(End, i64); 4] = [
         (
             |sent| vec![venue_report(sent, ExecType::Rejected, sent.request.client_order_id)],
             0,

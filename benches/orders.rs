@@ -1,0 +1,307 @@
+//! What the order logic costs: an order through its four steps, and the venue's reports about it.
+//!
+//! `cargo bench --bench orders`. Orders come in batches, so that the clock's own cost vanishes; what a batch entered is
+//! filled before the next one. One line for each size of the firm: cost must not grow with the number of accounts and
+//! instruments, only with the cache misses that their tables bring. `even` draws accounts and instruments evenly, so that
+//! with many of them nearly every table is touched where it is cold; `hot` draws nine of ten from a few, as a market does.
+
+use orders::{
+    AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig,
+    Reference, Report, RiskChecked, SessionConfig, Sink, VenueConfig,
+};
+use std::hint::black_box;
+use std::time::Instant;
+use types::{
+    AccountId, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId, LimitClass, NewOrder,
+    Notional, OrderId, OrderType, Price, Quantity, Reason, SessionId, ShardId, Side, Symbol, TimeInForce, Timestamp,
+    Trigger, VenueId,
+};
+
+const ROUNDS: usize = 3;
+const BATCH: u32 = 100;
+const BATCHES: usize = 4_000;
+/// Enough to see that it runs, for `cargo test --benches`.
+const BATCHES_TEST: usize = STEPS;
+const STEPS: usize = 4;
+/// Accounts, and as many instruments.
+const SIZES: [u32; 3] = [10, 1_000, 100_000];
+/// The accounts, and the instruments, that are busy when the draw is not even.
+const BUSY: u32 = 30;
+/// Orders that rest all the time.
+const RESTING: u32 = 20_000;
+const SESSIONS: u32 = 16;
+const TICK: i64 = 10_000_000;
+const NOW: Timestamp = Timestamp(1_000_000_000);
+const REFERENCE: Reference = Reference {
+    price: Price(100 * TICK),
+    time: NOW,
+};
+
+fn main() {
+    let batches = if std::env::args().any(|arg| arg == "--bench") {
+        BATCHES
+    } else {
+        BATCHES_TEST
+    };
+    println!("ns an order, median of {batches} batches of {BATCH}; {RESTING} orders resting, {SESSIONS} sessions");
+    println!(
+        "{:>5} {:>9} {:>5} {:>6} {:>8} {:>7} {:>8} {:>6} {:>9} {:>6}",
+        "round", "accounts", "draw", "check", "+screen", "+route", "+accept", "ack", "last fill", "MiB"
+    );
+    for round in 1..=ROUNDS {
+        for (size, draw) in SIZES.into_iter().flat_map(|size| [(size, "hot"), (size, "even")]) {
+            let mut firm = Firm::new(size, draw == "even");
+            let costs = firm.measure(batches);
+            let [check, screen, route, order, ack, fill] = [
+                costs.check,
+                costs.screen,
+                costs.route,
+                costs.order,
+                costs.ack,
+                costs.fill,
+            ]
+            .map(median);
+            println!(
+                "{round:>5} {size:>9} {draw:>5} {check:>6} {screen:>8} {route:>7} {order:>8} {ack:>6} {fill:>9} {:>6}",
+                firm.orders.memory() >> 20
+            );
+        }
+    }
+}
+
+/// Nanoseconds an order in each batch: up to and with each step, and each report.
+#[derive(Default)]
+struct Costs {
+    check: Vec<u64>,
+    screen: Vec<u64>,
+    route: Vec<u64>,
+    order: Vec<u64>,
+    ack: Vec<u64>,
+    fill: Vec<u64>,
+}
+
+struct Firm {
+    orders: Orders,
+    size: u32,
+    even: bool,
+    random: u64,
+    last: [u64; SESSIONS as usize],
+}
+
+impl Firm {
+    fn new(size: u32, even: bool) -> Self {
+        let mut orders = Orders::new(&config(size)).expect("the config is sound");
+        orders.on_venue_up(VenueId(0));
+        let mut firm = Self {
+            orders,
+            size,
+            even,
+            random: 0x2545_f491_4f6c_dd1d,
+            last: [0; SESSIONS as usize],
+        };
+        for _ in 0..RESTING {
+            let order = firm.next_order();
+            firm.enter(&order);
+        }
+        firm
+    }
+
+    fn measure(&mut self, batches: usize) -> Costs {
+        let mut costs = Costs::default();
+        let mut sent = Vec::with_capacity(BATCH as usize);
+        for index in 0..batches {
+            let batch: Vec<_> = (0..BATCH).map(|_| self.next_order()).collect();
+            // Each batch is new to the caches, and a step is timed with those before it.
+            match index % STEPS {
+                0 => costs.check.push(timed(|| self.pass(&batch, |_, order| order))),
+                1 => costs.screen.push(timed(|| {
+                    self.pass(&batch, |orders, order| orders.screen(order).expect("passes"));
+                })),
+                2 => costs.route.push(timed(|| {
+                    self.pass(&batch, |orders, order| {
+                        orders.route(orders.screen(order).expect("passes")).expect("passes")
+                    });
+                })),
+                _ => {}
+            }
+            let whole = timed(|| sent.extend(batch.iter().map(|order| self.enter(order))));
+            if index % STEPS == STEPS - 1 {
+                costs.order.push(whole);
+            }
+            let acks: Vec<_> = sent.iter().map(|order| report(order, ExecType::New)).collect();
+            costs.ack.push(timed(|| self.report(&acks)));
+            let fills: Vec<_> = sent.drain(..).map(|order| report(&order, ExecType::Fill)).collect();
+            costs.fill.push(timed(|| self.report(&fills)));
+        }
+        costs
+    }
+
+    fn pass<T>(&self, batch: &[NewOrder], then: impl Fn(&Orders, RiskChecked) -> T) {
+        for order in batch {
+            let order = self.orders.check_risk(NOW, order, &REFERENCE).expect("passes");
+            black_box(then(&self.orders, order));
+        }
+    }
+
+    fn enter(&mut self, order: &NewOrder) -> NewOrder {
+        let order = self.orders.check_risk(NOW, order, &REFERENCE).expect("passes");
+        let order = self.orders.screen(order).expect("passes");
+        let order = self.orders.route(order).expect("passes");
+        self.orders.accept(NOW, order).request
+    }
+
+    fn report(&mut self, reports: &[ExecReport]) {
+        for report in reports {
+            self.orders
+                .on_venue_report(NOW, VenueId(0), report, &mut Discard)
+                .expect("a report that fits");
+        }
+    }
+
+    /// Buys below 1.00 and sells above, so that none crosses.
+    fn next_order(&mut self) -> NewOrder {
+        let session = self.below(SESSIONS);
+        let last = &mut self.last[session as usize];
+        *last += 1;
+        let id = *last;
+        let (side, offset) = match self.below(2) {
+            0 => (Side::Buy, -1),
+            _ => (Side::Sell, 1),
+        };
+        NewOrder {
+            client_order_id: ClientOrderId(id),
+            instrument: InstrumentId(1 + self.draw()),
+            account: AccountId(1 + self.draw()),
+            session: session_id(session),
+            side,
+            order_type: OrderType::Limit,
+            time_in_force: TimeInForce::Day,
+            price: Price((100 + offset * i64::from(1 + self.below(15))) * TICK),
+            quantity: Quantity(u64::from(1 + self.below(100))),
+            trigger: Trigger::NONE,
+        }
+    }
+
+    /// An account or an instrument.
+    fn draw(&mut self) -> u32 {
+        if self.even || self.below(10) == 0 {
+            self.below(self.size)
+        } else {
+            self.below(self.size.min(BUSY))
+        }
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let high = self.random >> 32;
+        u32::try_from((high * u64::from(bound)) >> 32).expect("below a u32")
+    }
+}
+
+struct Discard;
+
+impl Sink for Discard {
+    fn report(&mut self, report: &Report) {
+        black_box(report);
+    }
+
+    fn release(&mut self, account: AccountId, amount: i64) {
+        black_box((account, amount));
+    }
+}
+
+/// Nanoseconds of one of a batch.
+fn timed(work: impl FnOnce()) -> u64 {
+    let start = Instant::now();
+    work();
+    let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    ns / u64::from(BATCH)
+}
+
+fn median(mut samples: Vec<u64>) -> u64 {
+    samples.sort_unstable();
+    samples.get(samples.len() / 2).copied().unwrap_or(0)
+}
+
+fn session_id(session: u32) -> SessionId {
+    SessionId(u16::try_from(session + 1).expect("few sessions"))
+}
+
+fn report(order: &NewOrder, exec_type: ExecType) -> ExecReport {
+    ExecReport {
+        exec_type,
+        order_id: OrderId(order.client_order_id.0),
+        client_order_id: order.client_order_id,
+        orig_client_order_id: ClientOrderId(0),
+        exec_id: ExecId(0),
+        instrument: order.instrument,
+        account: AccountId(0),
+        session: order.session,
+        side: order.side,
+        price: order.price,
+        quantity: order.quantity,
+        last_price: order.price,
+        last_quantity: order.quantity,
+        leaves: Quantity::ZERO,
+        cumulative: order.quantity,
+        reason: Reason::None,
+    }
+}
+
+fn config(size: u32) -> OrdersConfig {
+    let notional = Notional(1 << 80);
+    let limits = InstrumentLimits {
+        max_quantity: Quantity(10_000),
+        max_notional: notional,
+        collar: Some(Collar {
+            basis_points: Some(2_000),
+            ticks: Some(30),
+        }),
+        stale_after: Duration::from_secs(1),
+        missing_reference: MissingReference::Refuse,
+        market_orders: true,
+    };
+    let instrument = |id: u32| Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new(b"BENCH").expect("a symbol"),
+        tick_size: Price(TICK),
+        lot_size: 100,
+        reference_price: Price(100 * TICK),
+        limit_class: LimitClass(0),
+        shard: ShardId(0),
+        venue: VenueId(0),
+    };
+    let account = |id: u32| AccountConfig {
+        id: AccountId(id),
+        limits: AccountLimits {
+            max_quantity: Quantity(10_000),
+            max_notional: notional,
+            max_open_orders: u32::MAX,
+        },
+        shared_limit: id.is_multiple_of(2),
+    };
+    let session = |session: u32| SessionConfig {
+        id: session_id(session),
+        accounts: (1..=size).map(AccountId).collect(),
+        owner: session,
+        cancel_on_disconnect: true,
+        max_open_orders: u32::MAX,
+    };
+    OrdersConfig {
+        shard: ShardId(0),
+        instruments: (1..=size).map(instrument).collect(),
+        classes: vec![limits],
+        overrides: vec![],
+        accounts: (1..=size).map(account).collect(),
+        sessions: (0..SESSIONS).map(session).collect(),
+        venues: vec![VenueConfig { session: SessionId(1) }],
+        routes: vec![],
+        capacity: Capacity {
+            open_orders: RESTING + BATCH,
+            positions: 1_000_000,
+            books: 1_000_000,
+        },
+    }
+}
