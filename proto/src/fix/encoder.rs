@@ -4,7 +4,7 @@
 //! the prefix is then written flush against the body, so that the length carries no padding and nothing moves.
 
 use super::frame::check_sum;
-use super::value::Digits;
+use super::value::{self, Digits};
 use super::{BEGIN_STRING, MAX_MESSAGE_LENGTH, MAX_TEXT_LENGTH, SOH, tag, time};
 use types::{Price, Timestamp};
 
@@ -94,7 +94,10 @@ impl<'b> Encoder<'b> {
     /// `tag=c`.
     #[inline]
     pub fn code(&mut self, tag: u32, code: u8) {
-        self.field(tag, &[code]);
+        self.field_of(tag, |text: &mut [u8; 1]| {
+            text[0] = code;
+            1
+        });
     }
 
     /// `tag=Y` or `tag=N`.
@@ -106,57 +109,22 @@ impl<'b> Encoder<'b> {
     /// `tag=digits`.
     #[inline]
     pub fn number(&mut self, tag: u32, value: u64) {
-        self.field(tag, Digits::new(value).as_bytes());
+        self.field_of(tag, |text: &mut [u8; 20]| value::write_u64(value, text));
     }
 
     /// `tag=price` without needless zeros. Nothing when it is [`Price::NULL`].
     #[inline]
     pub fn price(&mut self, tag: u32, price: Price) {
-        if price.is_null() {
-            return;
+        if !price.is_null() {
+            self.field_of(tag, |text| value::write_price(price, text));
         }
-        let (unit, magnitude) = (Price::UNIT.unsigned_abs(), price.0.unsigned_abs());
-        let (mut whole, mut fraction) = (magnitude / unit, magnitude % unit);
-        let mut text = [b'0'; 21];
-        let mut start = text.len();
-        // Decimals first, from the right; `end` is behind the last that is not zero.
-        let mut end = start;
-        if fraction == 0 {
-            start -= 10;
-            end = start;
-        } else {
-            for _ in 0..9 {
-                start -= 1;
-                text[start] = b'0' + (fraction % 10) as u8;
-                fraction /= 10;
-            }
-            while text[end - 1] == b'0' {
-                end -= 1;
-            }
-            start -= 1;
-            text[start] = b'.';
-        }
-        loop {
-            start -= 1;
-            text[start] = b'0' + (whole % 10) as u8;
-            whole /= 10;
-            if whole == 0 {
-                break;
-            }
-        }
-        if price.0 < 0 {
-            start -= 1;
-            text[start] = b'-';
-        }
-        self.field(tag, &text[start..end]);
     }
 
     /// `tag=timestamp`, with the message's precision.
     #[inline]
     pub fn time(&mut self, tag: u32, time: Timestamp) {
-        let mut text = [0; 24];
-        let length = time::write_timestamp(time, self.precision == TimePrecision::Microseconds, &mut text);
-        self.field(tag, &text[..length]);
+        let micros = self.precision == TimePrecision::Microseconds;
+        self.field_of(tag, |text| time::write_timestamp(time, micros, text));
     }
 
     /// Fields that are already encoded, delimiters included.
@@ -173,7 +141,7 @@ impl<'b> Encoder<'b> {
     /// The body's fields so far.
     #[must_use]
     pub fn body(&self) -> &[u8] {
-        &self.buffer[self.body_at..self.at]
+        self.buffer.get(self.body_at..self.at).unwrap_or_default()
     }
 
     /// Writes BeginString, BodyLength and CheckSum, and gives the whole message. `None` when it did not fit.
@@ -199,20 +167,47 @@ impl<'b> Encoder<'b> {
         Some(&self.buffer[start..self.at])
     }
 
-    /// Inlined so that the digits of a constant tag are constants too.
+    /// `tag=value`.
     #[inline(always)]
     fn field(&mut self, tag: u32, value: &[u8]) {
+        let Some((prefix_length, room)) = self.room(tag, value.len()) else {
+            return;
+        };
+        let end = prefix_length + value.len();
+        room[prefix_length..end].copy_from_slice(value);
+        room[end] = SOH;
+        self.at += end + 1;
+    }
+
+    /// `tag=` and a value of at most `N` bytes that `write` puts in place, giving its length.
+    #[inline(always)]
+    fn field_of<const N: usize>(&mut self, tag: u32, write: impl FnOnce(&mut [u8; N]) -> usize) {
+        let Some((prefix_length, room)) = self.room(tag, N) else {
+            return;
+        };
+        let Some(text) = room[prefix_length..].first_chunk_mut() else {
+            return;
+        };
+        let end = prefix_length + write(text);
+        room[end] = SOH;
+        self.at += end + 1;
+    }
+
+    /// The rest of the buffer, with `tag=` at its start, when a value of that length fits in it. Inlined so that the digits
+    /// of a constant tag are constants too.
+    #[inline(always)]
+    fn room(&mut self, tag: u32, value_length: usize) -> Option<(usize, &mut [u8])> {
         let (prefix, prefix_length) = tag_prefix(tag);
-        let end = self.at + prefix_length + value.len();
-        // The whole prefix is copied, eight bytes whatever its length; the value then overwrites what is too much.
         match self.buffer.get_mut(self.at..) {
-            Some(room) if room.len() > PREFIX_BYTES + value.len() => {
+            // Eight bytes are copied whatever the prefix's length; the value then overwrites what is too much.
+            Some(room) if room.len() > PREFIX_BYTES + value_length => {
                 room[..PREFIX_BYTES].copy_from_slice(&prefix);
-                room[prefix_length..prefix_length + value.len()].copy_from_slice(value);
-                room[prefix_length + value.len()] = SOH;
-                self.at = end + 1;
+                Some((prefix_length, room))
             }
-            _ => self.overflowed = true,
+            _ => {
+                self.overflowed = true;
+                None
+            }
         }
     }
 }

@@ -161,18 +161,18 @@ impl<'a> Fields<'a> {
             self.delimiters = delimiters(rest);
         }
         let found = self.block + self.delimiters.trailing_zeros() as usize;
-        self.delimiters &= self.delimiters - 1;
+        self.delimiters &= self.delimiters.wrapping_sub(1);
         found
     }
 
     /// Uses up delimiters to the one at `end`, which ends a data field.
-    #[cold]
+    #[inline]
     fn pass_data(&mut self, end: usize) {
         while self.next_delimiter() < end {}
     }
 
     /// Steps over the rest of a faulty field whose delimiter is not used up.
-    #[cold]
+    #[inline]
     fn skip(&mut self, violation: Violation) -> Violation {
         self.at = self.next_delimiter() + 1;
         self.data = (0, 0);
@@ -237,6 +237,7 @@ fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
     any_tag_at(bytes, from)
 }
 
+#[cold]
 fn any_tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
     let mut tag = 0;
     for (at, &byte) in bytes.iter().enumerate().skip(from) {

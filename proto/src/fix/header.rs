@@ -1,7 +1,8 @@
 //! The standard header, read once; the body begins where it ends.
 
-use super::field::{Fields, RejectReason, Violation};
+use super::field::{Fields, Violation};
 use super::tag::{self, is_header};
+use super::values::{Place, TagTable, set};
 use super::{time, value};
 use types::Timestamp;
 
@@ -54,116 +55,115 @@ impl<'f> Header<'f> {
             violation: None,
             body: b"",
         };
+        let mut values: [&[u8]; 9] = [b""; 9];
         let mut fields = Fields::new(fields_bytes);
-        let mut seen = 0_u32;
         loop {
             let body_at = fields.position();
             let taken = match fields.next() {
                 None => break,
-                Some(Ok(field)) => header.take(field.tag, field.value, &mut seen),
+                Some(Ok(field)) => match HEADER.place(field.tag) {
+                    Place::Value(index) => set(&mut values[index], field),
+                    Place::Header => Ok(()),
+                    // The table ends before some tags of the header.
+                    Place::Unused if is_header(field.tag) => Ok(()),
+                    Place::Unused => {
+                        header.body = &fields_bytes[body_at..];
+                        break;
+                    }
+                },
                 Some(Err(violation)) => Err(violation),
             };
-            match taken {
-                Ok(Taken::Header) => (),
-                Ok(Taken::NotHeader) => {
-                    header.body = &fields_bytes[body_at..];
-                    break;
-                }
-                Err(violation) => {
-                    header.violation.get_or_insert(violation);
-                }
-            }
+            header.note(taken);
         }
-        header.require();
+        header.fill(&values);
         header
     }
 
-    /// Takes one field. `seen` has a bit for each tag kept here, so that a second one is told.
+    /// Keeps the first violation.
     #[inline]
-    fn take(&mut self, tag: u32, value: &'f [u8], seen: &mut u32) -> Result<Taken, Violation> {
-        let bit = match tag {
-            tag::BEGIN_STRING => {
-                self.begin_string = value;
-                1
-            }
-            tag::BODY_LENGTH => 2,
-            tag::MSG_TYPE => {
-                self.msg_type = value;
-                4
-            }
-            tag::SENDER_COMP_ID => {
-                self.sender_comp_id = value;
-                8
-            }
-            tag::TARGET_COMP_ID => {
-                self.target_comp_id = value;
-                16
-            }
-            tag::MSG_SEQ_NUM => {
-                let sequence = value::parse_u64(value).ok_or(Violation::format(tag))?;
-                if sequence == 0 || sequence > Self::MAX_SEQUENCE {
-                    return Err(Violation::incorrect(tag));
-                }
-                self.sequence = Some(sequence);
-                32
-            }
-            tag::SENDING_TIME => {
-                self.sending_time = time::parse_timestamp(value).ok_or(Violation::format(tag))?;
-                64
-            }
-            tag::ORIG_SENDING_TIME => {
-                self.orig_sending_time = time::parse_timestamp(value).ok_or(Violation::format(tag))?;
-                128
-            }
-            tag::POSS_DUP_FLAG => {
-                self.poss_dup = value::parse_bool(value).ok_or(Violation::format(tag))?;
-                256
-            }
-            tag::POSS_RESEND => {
-                self.poss_resend = value::parse_bool(value).ok_or(Violation::format(tag))?;
-                512
-            }
-            _ if is_header(tag) => return Ok(Taken::Header),
-            _ => return Ok(Taken::NotHeader),
-        };
-        if *seen & bit != 0 {
-            return Err(Violation::new(RejectReason::TagAppearsTwice, tag));
+    fn note(&mut self, outcome: Result<(), Violation>) {
+        if let Err(violation) = outcome {
+            self.violation.get_or_insert(violation);
         }
-        *seen |= bit;
-        Ok(Taken::Header)
     }
 
-    fn require(&mut self) {
-        if self.violation.is_some() {
-            return;
-        }
-        let missing = if self.sender_comp_id.is_empty() {
-            tag::SENDER_COMP_ID
-        } else if self.target_comp_id.is_empty() {
-            tag::TARGET_COMP_ID
+    /// Turns the values, in the table's order, into what they mean.
+    fn fill(&mut self, values: &[&'f [u8]; 9]) {
+        let [
+            begin_string,
+            msg_type,
+            sequence,
+            poss_dup,
+            sender,
+            time,
+            target,
+            poss_resend,
+            orig_time,
+        ] = *values;
+        self.begin_string = begin_string;
+        self.msg_type = msg_type;
+        self.sender_comp_id = sender;
+        self.target_comp_id = target;
+        self.sequence = value::parse_u64(sequence).filter(|sequence| (1..=Self::MAX_SEQUENCE).contains(sequence));
+        self.sending_time = self.time(tag::SENDING_TIME, time);
+        self.orig_sending_time = self.time(tag::ORIG_SENDING_TIME, orig_time);
+        self.poss_dup = self.flag(tag::POSS_DUP_FLAG, poss_dup);
+        self.poss_resend = self.flag(tag::POSS_RESEND, poss_resend);
+        if sender.is_empty() {
+            self.note(Err(Violation::missing(tag::SENDER_COMP_ID)));
+        } else if target.is_empty() {
+            self.note(Err(Violation::missing(tag::TARGET_COMP_ID)));
+        } else if sequence.is_empty() {
+            self.note(Err(Violation::missing(tag::MSG_SEQ_NUM)));
         } else if self.sequence.is_none() {
-            tag::MSG_SEQ_NUM
-        } else if self.sending_time == Timestamp::NONE {
-            tag::SENDING_TIME
-        } else {
-            return;
-        };
-        self.violation = Some(Violation::missing(missing));
+            self.note(Err(Violation::incorrect(tag::MSG_SEQ_NUM)));
+        } else if time.is_empty() {
+            self.note(Err(Violation::missing(tag::SENDING_TIME)));
+        }
+    }
+
+    #[inline]
+    fn time(&mut self, tag: u32, value: &[u8]) -> Timestamp {
+        if value.is_empty() {
+            return Timestamp::NONE;
+        }
+        time::parse_timestamp(value).unwrap_or_else(|| {
+            self.note(Err(Violation::format(tag)));
+            Timestamp::NONE
+        })
+    }
+
+    #[inline]
+    fn flag(&mut self, tag: u32, value: &[u8]) -> bool {
+        if value.is_empty() {
+            return false;
+        }
+        value::parse_bool(value).unwrap_or_else(|| {
+            self.note(Err(Violation::format(tag)));
+            false
+        })
     }
 }
 
-/// What a field is.
-enum Taken {
-    Header,
-    /// The body begins with it.
-    NotHeader,
-}
+/// The header's tags with a use here.
+static HEADER: TagTable<9> = TagTable::new([
+    tag::BEGIN_STRING,
+    tag::MSG_TYPE,
+    tag::MSG_SEQ_NUM,
+    tag::POSS_DUP_FLAG,
+    tag::SENDER_COMP_ID,
+    tag::SENDING_TIME,
+    tag::TARGET_COMP_ID,
+    tag::POSS_RESEND,
+    tag::ORIG_SENDING_TIME,
+]);
 
 /// `10=nnn<SOH>`.
 const CHECK_SUM_LENGTH: usize = 7;
 
 #[cfg(test)]
 mod tests {
+    use super::super::RejectReason;
     use super::*;
     use alloc::format;
     use alloc::string::String;
@@ -198,7 +198,10 @@ mod tests {
                 "35=0|34=0|49=A|52=19700101-00:00:01|56=B|",
                 Some(Violation::incorrect(34)),
             ),
-            ("35=0|34=x|49=A|52=19700101-00:00:01|56=B|", Some(Violation::format(34))),
+            (
+                "35=0|34=x|49=A|52=19700101-00:00:01|56=B|",
+                Some(Violation::incorrect(34)),
+            ),
             ("35=0|34=1|49=A|52=19700101|56=B|", Some(Violation::format(52))),
             (
                 "35=0|34=1|49=A|52=19700101-00:00:01|56=B|43=X|",

@@ -22,6 +22,7 @@ mod session;
 pub mod tag;
 mod time;
 mod value;
+mod values;
 
 pub use code::{
     cxl_rej_reason, ord_rej_reason, ord_type_code, ord_type_from_code, side_code, side_from_code, tif_code,

@@ -6,8 +6,9 @@
 
 use super::code::{is_ord_type, is_side, is_tif};
 use super::encoder::{Body, Encoder};
-use super::field::{Field, Fields, RejectReason, Violation};
-use super::{MAX_VALUE_LENGTH, msg_type, tag, time, value};
+use super::field::Violation;
+use super::values::TagTable;
+use super::{msg_type, tag, time, value};
 use types::{Price, Timestamp, Trigger};
 
 /// NewOrderSingle (D).
@@ -77,21 +78,20 @@ pub struct OrderCancelReplaceRequest<'a> {
     pub transact_time: Timestamp,
 }
 
-/// The values of a request as they stand in it; empty when absent.
-#[derive(Default)]
-struct RawRequest<'a> {
-    account: &'a [u8],
-    cl_ord_id: &'a [u8],
-    quantity: &'a [u8],
-    ord_type: &'a [u8],
-    orig_cl_ord_id: &'a [u8],
-    price: &'a [u8],
-    side: &'a [u8],
-    symbol: &'a [u8],
-    time_in_force: &'a [u8],
-    transact_time: &'a [u8],
-    trigger: &'a [u8],
-}
+/// The tags of requests.
+static REQUEST: TagTable<11> = TagTable::new([
+    tag::ACCOUNT,
+    tag::CL_ORD_ID,
+    tag::ORDER_QTY,
+    tag::ORD_TYPE,
+    tag::ORIG_CL_ORD_ID,
+    tag::PRICE,
+    tag::SIDE,
+    tag::SYMBOL,
+    tag::TIME_IN_FORCE,
+    tag::TRANSACT_TIME,
+    tag::TRIGGER,
+]);
 
 impl<'a> NewOrderSingle<'a> {
     /// Reads the body of a message of type D.
@@ -99,18 +99,30 @@ impl<'a> NewOrderSingle<'a> {
     /// # Errors
     /// What a session Reject has to say.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawRequest::scan(body)?;
+        let [
+            account,
+            cl_ord_id,
+            quantity,
+            ord_type,
+            _,
+            price,
+            side,
+            symbol,
+            time_in_force,
+            time,
+            trigger,
+        ] = REQUEST.gather(body)?;
         Ok(Self {
-            account: raw.account,
-            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
-            quantity: quantity(raw.quantity)?,
-            ord_type: code(tag::ORD_TYPE, raw.ord_type, is_ord_type)?,
-            price: price(tag::PRICE, raw.price)?,
-            side: code(tag::SIDE, raw.side, is_side)?,
-            symbol: required(tag::SYMBOL, raw.symbol)?,
-            time_in_force: time_in_force(raw.time_in_force)?,
-            transact_time: timestamp(tag::TRANSACT_TIME, raw.transact_time)?,
-            trigger: trigger(raw.trigger)?,
+            account,
+            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
+            quantity: parse_order_qty(quantity)?,
+            ord_type: parse_code(tag::ORD_TYPE, ord_type, is_ord_type)?,
+            price: parse_price(tag::PRICE, price)?,
+            side: parse_code(tag::SIDE, side, is_side)?,
+            symbol: required(tag::SYMBOL, symbol)?,
+            time_in_force: parse_time_in_force(time_in_force)?,
+            transact_time: parse_transact_time(time)?,
+            trigger: parse_trigger(trigger)?,
         })
     }
 }
@@ -142,14 +154,14 @@ impl<'a> OrderCancelRequest<'a> {
     /// # Errors
     /// What a session Reject has to say.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawRequest::scan(body)?;
+        let [_, cl_ord_id, quantity, _, orig_cl_ord_id, _, side, symbol, _, time, _] = REQUEST.gather(body)?;
         Ok(Self {
-            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
-            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, raw.orig_cl_ord_id)?,
-            quantity: quantity(raw.quantity)?,
-            side: code(tag::SIDE, raw.side, is_side)?,
-            symbol: required(tag::SYMBOL, raw.symbol)?,
-            transact_time: timestamp(tag::TRANSACT_TIME, raw.transact_time)?,
+            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
+            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, orig_cl_ord_id)?,
+            quantity: parse_order_qty(quantity)?,
+            side: parse_code(tag::SIDE, side, is_side)?,
+            symbol: required(tag::SYMBOL, symbol)?,
+            transact_time: parse_transact_time(time)?,
         })
     }
 }
@@ -177,18 +189,30 @@ impl<'a> OrderCancelReplaceRequest<'a> {
     /// # Errors
     /// What a session Reject has to say.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawRequest::scan(body)?;
+        let [
+            account,
+            cl_ord_id,
+            quantity,
+            ord_type,
+            orig_cl_ord_id,
+            price,
+            side,
+            symbol,
+            time_in_force,
+            time,
+            _,
+        ] = REQUEST.gather(body)?;
         Ok(Self {
-            account: raw.account,
-            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
-            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, raw.orig_cl_ord_id)?,
-            quantity: quantity(raw.quantity)?,
-            ord_type: code(tag::ORD_TYPE, raw.ord_type, is_ord_type)?,
-            price: price(tag::PRICE, raw.price)?,
-            side: code(tag::SIDE, raw.side, is_side)?,
-            symbol: required(tag::SYMBOL, raw.symbol)?,
-            time_in_force: time_in_force(raw.time_in_force)?,
-            transact_time: timestamp(tag::TRANSACT_TIME, raw.transact_time)?,
+            account,
+            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
+            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, orig_cl_ord_id)?,
+            quantity: parse_order_qty(quantity)?,
+            ord_type: parse_code(tag::ORD_TYPE, ord_type, is_ord_type)?,
+            price: parse_price(tag::PRICE, price)?,
+            side: parse_code(tag::SIDE, side, is_side)?,
+            symbol: required(tag::SYMBOL, symbol)?,
+            time_in_force: parse_time_in_force(time_in_force)?,
+            transact_time: parse_transact_time(time)?,
         })
     }
 }
@@ -212,57 +236,6 @@ impl Body for OrderCancelReplaceRequest<'_> {
     }
 }
 
-impl<'a> RawRequest<'a> {
-    #[inline]
-    fn scan(body: &'a [u8]) -> Result<Self, Violation> {
-        let mut raw = Self::default();
-        for field in Fields::new(body) {
-            let field = field?;
-            let slot = match field.tag {
-                tag::ACCOUNT => &mut raw.account,
-                tag::CL_ORD_ID => &mut raw.cl_ord_id,
-                tag::ORDER_QTY => &mut raw.quantity,
-                tag::ORD_TYPE => &mut raw.ord_type,
-                tag::ORIG_CL_ORD_ID => &mut raw.orig_cl_ord_id,
-                tag::PRICE => &mut raw.price,
-                tag::SIDE => &mut raw.side,
-                tag::SYMBOL => &mut raw.symbol,
-                tag::TIME_IN_FORCE => &mut raw.time_in_force,
-                tag::TRANSACT_TIME => &mut raw.transact_time,
-                tag::TRIGGER => &mut raw.trigger,
-                _ => {
-                    not_a_header_field(field.tag)?;
-                    continue;
-                }
-            };
-            set(slot, field)?;
-        }
-        Ok(raw)
-    }
-}
-
-/// Fills a slot that is empty as long as its tag was not seen.
-#[inline]
-pub(super) fn set<'a>(slot: &mut &'a [u8], field: Field<'a>) -> Result<(), Violation> {
-    if !slot.is_empty() {
-        return Err(Violation::new(RejectReason::TagAppearsTwice, field.tag));
-    }
-    if field.value.len() > MAX_VALUE_LENGTH {
-        return Err(Violation::incorrect(field.tag));
-    }
-    *slot = field.value;
-    Ok(())
-}
-
-/// Header fields are out of order once the body has begun.
-#[inline]
-pub(super) fn not_a_header_field(tag: u32) -> Result<(), Violation> {
-    if tag::is_header(tag) {
-        return Err(Violation::new(RejectReason::TagOutOfOrder, tag));
-    }
-    Ok(())
-}
-
 #[inline]
 pub(super) fn required(tag: u32, value: &[u8]) -> Result<&[u8], Violation> {
     if value.is_empty() {
@@ -272,7 +245,7 @@ pub(super) fn required(tag: u32, value: &[u8]) -> Result<&[u8], Violation> {
 }
 
 #[inline]
-pub(super) fn code(tag: u32, value: &[u8], is_defined: fn(u8) -> bool) -> Result<u8, Violation> {
+pub(super) fn parse_code(tag: u32, value: &[u8], is_defined: fn(u8) -> bool) -> Result<u8, Violation> {
     match *required(tag, value)? {
         [code] if is_defined(code) => Ok(code),
         _ => Err(Violation::incorrect(tag)),
@@ -281,7 +254,7 @@ pub(super) fn code(tag: u32, value: &[u8], is_defined: fn(u8) -> bool) -> Result
 
 /// [`Price::NULL`] when absent.
 #[inline]
-pub(super) fn price(tag: u32, value: &[u8]) -> Result<Price, Violation> {
+pub(super) fn parse_price(tag: u32, value: &[u8]) -> Result<Price, Violation> {
     if value.is_empty() {
         return Ok(Price::NULL);
     }
@@ -289,12 +262,13 @@ pub(super) fn price(tag: u32, value: &[u8]) -> Result<Price, Violation> {
 }
 
 #[inline]
-pub(super) fn timestamp(tag: u32, value: &[u8]) -> Result<Timestamp, Violation> {
-    time::parse_timestamp(required(tag, value)?).ok_or(Violation::format(tag))
+pub(super) fn parse_transact_time(value: &[u8]) -> Result<Timestamp, Violation> {
+    let value = required(tag::TRANSACT_TIME, value)?;
+    time::parse_timestamp(value).ok_or(Violation::format(tag::TRANSACT_TIME))
 }
 
 #[inline]
-fn quantity(text: &[u8]) -> Result<u64, Violation> {
+fn parse_order_qty(text: &[u8]) -> Result<u64, Violation> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -307,15 +281,15 @@ fn quantity(text: &[u8]) -> Result<u64, Violation> {
 }
 
 #[inline]
-fn time_in_force(value: &[u8]) -> Result<u8, Violation> {
+fn parse_time_in_force(value: &[u8]) -> Result<u8, Violation> {
     if value.is_empty() {
         return Ok(b'0');
     }
-    code(tag::TIME_IN_FORCE, value, is_tif)
+    parse_code(tag::TIME_IN_FORCE, value, is_tif)
 }
 
 #[inline]
-fn trigger(text: &[u8]) -> Result<Trigger, Violation> {
+fn parse_trigger(text: &[u8]) -> Result<Trigger, Violation> {
     if text.is_empty() {
         return Ok(Trigger::NONE);
     }
@@ -326,7 +300,7 @@ fn trigger(text: &[u8]) -> Result<Trigger, Violation> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MessageHeader, TimePrecision};
+    use super::super::{MAX_VALUE_LENGTH, MessageHeader, RejectReason, TimePrecision};
     use super::*;
     use alloc::string::{String, ToString};
     use alloc::vec;

@@ -2,8 +2,9 @@
 //! cannot be processed.
 
 use super::encoder::{Body, Encoder};
-use super::field::{Fields, RejectReason, Violation};
-use super::order::{required, set};
+use super::field::{RejectReason, Violation};
+use super::order::required;
+use super::values::TagTable;
 use super::{msg_type, tag, value};
 
 /// Reject (3).
@@ -58,18 +59,15 @@ impl<'a> SessionReject<'a> {
     /// # Errors
     /// What is wrong with it.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawReject::scan(body)?;
-        let reason = match value::parse_u64(raw.session_reason) {
-            Some(reason) => RejectReason::from_u64(reason).unwrap_or(RejectReason::Other),
-            None => RejectReason::Other,
-        };
-        let tag = value::parse_u64(raw.ref_tag_id).and_then(|tag| u32::try_from(tag).ok());
+        let [ref_seq_num, text, ref_tag_id, ref_msg_type, reason] = SESSION_REJECT.gather(body)?;
+        let reason = value::parse_u64(reason).and_then(RejectReason::from_u64);
+        let tag = value::parse_u64(ref_tag_id).and_then(|tag| u32::try_from(tag).ok());
         Ok(Self {
-            ref_seq_num: value::parse_u64(required(tag::REF_SEQ_NUM, raw.ref_seq_num)?)
+            ref_seq_num: value::parse_u64(required(tag::REF_SEQ_NUM, ref_seq_num)?)
                 .ok_or(Violation::format(tag::REF_SEQ_NUM))?,
-            ref_msg_type: raw.ref_msg_type,
-            violation: Violation::new(reason, tag.unwrap_or(0)),
-            text: raw.text,
+            ref_msg_type,
+            violation: Violation::new(reason.unwrap_or(RejectReason::Other), tag.unwrap_or(0)),
+            text,
         })
     }
 }
@@ -112,13 +110,14 @@ impl<'a> BusinessMessageReject<'a> {
     /// # Errors
     /// What is wrong with it.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawReject::scan(body)?;
-        let reason = value::parse_u64(required(tag::BUSINESS_REJECT_REASON, raw.business_reason)?);
+        let [ref_seq_num, text, ref_msg_type, reason] = BUSINESS_REJECT.gather(body)?;
+        let reason = value::parse_u64(required(tag::BUSINESS_REJECT_REASON, reason)?)
+            .ok_or(Violation::format(tag::BUSINESS_REJECT_REASON))?;
         Ok(Self {
-            ref_seq_num: value::parse_u64(raw.ref_seq_num).unwrap_or(0),
-            ref_msg_type: required(tag::REF_MSG_TYPE, raw.ref_msg_type)?,
-            reason: BusinessRejectReason::from_u64(reason.ok_or(Violation::format(tag::BUSINESS_REJECT_REASON))?),
-            text: raw.text,
+            ref_seq_num: value::parse_u64(ref_seq_num).unwrap_or(0),
+            ref_msg_type: required(tag::REF_MSG_TYPE, ref_msg_type)?,
+            reason: BusinessRejectReason::from_u64(reason),
+            text,
         })
     }
 }
@@ -138,40 +137,22 @@ impl Body for BusinessMessageReject<'_> {
     }
 }
 
-/// The values of either reject as they stand in it; empty when absent.
-#[derive(Default)]
-struct RawReject<'a> {
-    ref_seq_num: &'a [u8],
-    ref_tag_id: &'a [u8],
-    ref_msg_type: &'a [u8],
-    session_reason: &'a [u8],
-    business_reason: &'a [u8],
-    text: &'a [u8],
-}
+/// The tags of a Reject.
+static SESSION_REJECT: TagTable<5> = TagTable::new([
+    tag::REF_SEQ_NUM,
+    tag::TEXT,
+    tag::REF_TAG_ID,
+    tag::REF_MSG_TYPE,
+    tag::SESSION_REJECT_REASON,
+]);
 
-impl<'a> RawReject<'a> {
-    fn scan(body: &'a [u8]) -> Result<Self, Violation> {
-        let mut raw = Self::default();
-        for field in Fields::new(body) {
-            let field = field?;
-            let slot = match field.tag {
-                tag::REF_SEQ_NUM => &mut raw.ref_seq_num,
-                tag::REF_TAG_ID => &mut raw.ref_tag_id,
-                tag::REF_MSG_TYPE => &mut raw.ref_msg_type,
-                tag::SESSION_REJECT_REASON => &mut raw.session_reason,
-                tag::BUSINESS_REJECT_REASON => &mut raw.business_reason,
-                // Of any length: nobody keeps it.
-                tag::TEXT => {
-                    raw.text = field.value;
-                    continue;
-                }
-                _ => continue,
-            };
-            set(slot, field)?;
-        }
-        Ok(raw)
-    }
-}
+/// The tags of a BusinessMessageReject.
+static BUSINESS_REJECT: TagTable<4> = TagTable::new([
+    tag::REF_SEQ_NUM,
+    tag::TEXT,
+    tag::REF_MSG_TYPE,
+    tag::BUSINESS_REJECT_REASON,
+]);
 
 #[cfg(test)]
 mod tests {

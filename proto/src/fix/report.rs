@@ -1,8 +1,10 @@
 //! ExecutionReport (8) and OrderCancelReject (9).
 
+use super::code::is_side;
 use super::encoder::{Body, Encoder};
-use super::field::{Fields, Violation};
-use super::order::{code, price, required, set, timestamp};
+use super::field::Violation;
+use super::order::{parse_code, parse_price, parse_transact_time, required};
+use super::values::TagTable;
 use super::{msg_type, tag, value};
 use types::{ExecReport, ExecType, Price, Quantity, Timestamp};
 
@@ -225,30 +227,47 @@ impl<'a> ExecutionReport<'a> {
     /// # Errors
     /// What is wrong with it.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawReport::scan(body)?;
-        let exec_type = code(tag::EXEC_TYPE, raw.exec_type, |code| {
-            FixExecType::from_code(code).is_some()
-        })?;
+        let [
+            account,
+            avg_price,
+            cl_ord_id,
+            cumulative,
+            exec_id,
+            last_price,
+            last_quantity,
+            order_id,
+            quantity,
+            ord_status,
+            orig_cl_ord_id,
+            price,
+            side,
+            symbol,
+            text,
+            transact_time,
+            ord_rej_reason,
+            exec_type,
+            leaves,
+        ] = REPORT.gather(body)?;
         Ok(Self {
-            account: raw.account,
-            avg_price: price(tag::AVG_PX, required(tag::AVG_PX, raw.avg_px)?)?,
-            cl_ord_id: raw.cl_ord_id,
-            cumulative: quantity(tag::CUM_QTY, required(tag::CUM_QTY, raw.cum_qty)?)?,
-            exec_id: required(tag::EXEC_ID, raw.exec_id)?,
-            last_price: price(tag::LAST_PX, raw.last_px)?,
-            last_quantity: quantity(tag::LAST_QTY, raw.last_qty)?,
-            order_id: required(tag::ORDER_ID, raw.order_id)?,
-            quantity: quantity(tag::ORDER_QTY, raw.order_qty)?,
-            ord_status: raw.ord_status()?,
-            orig_cl_ord_id: raw.orig_cl_ord_id,
-            price: price(tag::PRICE, raw.price)?,
-            side: code(tag::SIDE, raw.side, super::code::is_side)?,
-            symbol: raw.symbol,
-            text: raw.text,
-            transact_time: raw.transact_time()?,
-            ord_rej_reason: number(tag::ORD_REJ_REASON, raw.ord_rej_reason)?,
-            exec_type: FixExecType::from_code(exec_type).ok_or(Violation::incorrect(tag::EXEC_TYPE))?,
-            leaves: quantity(tag::LEAVES_QTY, required(tag::LEAVES_QTY, raw.leaves_qty)?)?,
+            account,
+            avg_price: parse_price(tag::AVG_PX, required(tag::AVG_PX, avg_price)?)?,
+            cl_ord_id,
+            cumulative: parse_quantity(tag::CUM_QTY, required(tag::CUM_QTY, cumulative)?)?,
+            exec_id: required(tag::EXEC_ID, exec_id)?,
+            last_price: parse_price(tag::LAST_PX, last_price)?,
+            last_quantity: parse_quantity(tag::LAST_QTY, last_quantity)?,
+            order_id: required(tag::ORDER_ID, order_id)?,
+            quantity: parse_quantity(tag::ORDER_QTY, quantity)?,
+            ord_status: parse_enum(tag::ORD_STATUS, ord_status, OrdStatus::from_code)?,
+            orig_cl_ord_id,
+            price: parse_price(tag::PRICE, price)?,
+            side: parse_code(tag::SIDE, side, is_side)?,
+            symbol,
+            text,
+            transact_time: parse_time(transact_time)?,
+            ord_rej_reason: parse_number(tag::ORD_REJ_REASON, ord_rej_reason)?,
+            exec_type: parse_enum(tag::EXEC_TYPE, exec_type, FixExecType::from_code)?,
+            leaves: parse_quantity(tag::LEAVES_QTY, required(tag::LEAVES_QTY, leaves)?)?,
         })
     }
 }
@@ -291,20 +310,25 @@ impl<'a> OrderCancelReject<'a> {
     /// # Errors
     /// What is wrong with it.
     pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let raw = RawReport::scan(body)?;
-        let response_to = match *required(tag::CXL_REJ_RESPONSE_TO, raw.response_to)? {
-            [code] => CancelRejectResponseTo::from_code(code),
-            _ => None,
-        };
+        let [
+            cl_ord_id,
+            order_id,
+            ord_status,
+            orig_cl_ord_id,
+            text,
+            transact_time,
+            cxl_rej_reason,
+            response_to,
+        ] = CANCEL_REJECT.gather(body)?;
         Ok(Self {
-            cl_ord_id: required(tag::CL_ORD_ID, raw.cl_ord_id)?,
-            order_id: required(tag::ORDER_ID, raw.order_id)?,
-            ord_status: raw.ord_status()?,
-            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, raw.orig_cl_ord_id)?,
-            text: raw.text,
-            transact_time: raw.transact_time()?,
-            cxl_rej_reason: number(tag::CXL_REJ_REASON, raw.cxl_rej_reason)?,
-            response_to: response_to.ok_or(Violation::incorrect(tag::CXL_REJ_RESPONSE_TO))?,
+            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
+            order_id: required(tag::ORDER_ID, order_id)?,
+            ord_status: parse_enum(tag::ORD_STATUS, ord_status, OrdStatus::from_code)?,
+            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, orig_cl_ord_id)?,
+            text,
+            transact_time: parse_time(transact_time)?,
+            cxl_rej_reason: parse_number(tag::CXL_REJ_REASON, cxl_rej_reason)?,
+            response_to: parse_enum(tag::CXL_REJ_RESPONSE_TO, response_to, CancelRejectResponseTo::from_code)?,
         })
     }
 }
@@ -328,94 +352,66 @@ impl Body for OrderCancelReject<'_> {
     }
 }
 
-/// The values of either report as they stand in it; empty when absent.
-#[derive(Default)]
-struct RawReport<'a> {
-    account: &'a [u8],
-    avg_px: &'a [u8],
-    cl_ord_id: &'a [u8],
-    cum_qty: &'a [u8],
-    cxl_rej_reason: &'a [u8],
-    exec_id: &'a [u8],
-    exec_type: &'a [u8],
-    last_px: &'a [u8],
-    last_qty: &'a [u8],
-    leaves_qty: &'a [u8],
-    ord_rej_reason: &'a [u8],
-    ord_status: &'a [u8],
-    order_id: &'a [u8],
-    order_qty: &'a [u8],
-    orig_cl_ord_id: &'a [u8],
-    price: &'a [u8],
-    response_to: &'a [u8],
-    side: &'a [u8],
-    symbol: &'a [u8],
-    text: &'a [u8],
-    transact_time: &'a [u8],
+/// The tags of an ExecutionReport.
+static REPORT: TagTable<19> = TagTable::new([
+    tag::ACCOUNT,
+    tag::AVG_PX,
+    tag::CL_ORD_ID,
+    tag::CUM_QTY,
+    tag::EXEC_ID,
+    tag::LAST_PX,
+    tag::LAST_QTY,
+    tag::ORDER_ID,
+    tag::ORDER_QTY,
+    tag::ORD_STATUS,
+    tag::ORIG_CL_ORD_ID,
+    tag::PRICE,
+    tag::SIDE,
+    tag::SYMBOL,
+    tag::TEXT,
+    tag::TRANSACT_TIME,
+    tag::ORD_REJ_REASON,
+    tag::EXEC_TYPE,
+    tag::LEAVES_QTY,
+]);
+
+/// The tags of an OrderCancelReject.
+static CANCEL_REJECT: TagTable<8> = TagTable::new([
+    tag::CL_ORD_ID,
+    tag::ORDER_ID,
+    tag::ORD_STATUS,
+    tag::ORIG_CL_ORD_ID,
+    tag::TEXT,
+    tag::TRANSACT_TIME,
+    tag::CXL_REJ_REASON,
+    tag::CXL_REJ_RESPONSE_TO,
+]);
+
+/// A value that is one code, read by `from_code`.
+fn parse_enum<T>(tag: u32, value: &[u8], from_code: fn(u8) -> Option<T>) -> Result<T, Violation> {
+    match *required(tag, value)? {
+        [code] => from_code(code).ok_or(Violation::incorrect(tag)),
+        _ => Err(Violation::incorrect(tag)),
+    }
 }
 
-impl<'a> RawReport<'a> {
-    fn scan(body: &'a [u8]) -> Result<Self, Violation> {
-        let mut raw = Self::default();
-        for field in Fields::new(body) {
-            let field = field?;
-            let slot = match field.tag {
-                tag::ACCOUNT => &mut raw.account,
-                tag::AVG_PX => &mut raw.avg_px,
-                tag::CL_ORD_ID => &mut raw.cl_ord_id,
-                tag::CUM_QTY => &mut raw.cum_qty,
-                tag::CXL_REJ_REASON => &mut raw.cxl_rej_reason,
-                tag::EXEC_ID => &mut raw.exec_id,
-                tag::EXEC_TYPE => &mut raw.exec_type,
-                tag::LAST_PX => &mut raw.last_px,
-                tag::LAST_QTY => &mut raw.last_qty,
-                tag::LEAVES_QTY => &mut raw.leaves_qty,
-                tag::ORD_REJ_REASON => &mut raw.ord_rej_reason,
-                tag::ORD_STATUS => &mut raw.ord_status,
-                tag::ORDER_ID => &mut raw.order_id,
-                tag::ORDER_QTY => &mut raw.order_qty,
-                tag::ORIG_CL_ORD_ID => &mut raw.orig_cl_ord_id,
-                tag::PRICE => &mut raw.price,
-                tag::CXL_REJ_RESPONSE_TO => &mut raw.response_to,
-                tag::SIDE => &mut raw.side,
-                tag::SYMBOL => &mut raw.symbol,
-                tag::TRANSACT_TIME => &mut raw.transact_time,
-                // Of any length: nobody keeps it.
-                tag::TEXT => {
-                    raw.text = field.value;
-                    continue;
-                }
-                _ => continue,
-            };
-            set(slot, field)?;
-        }
-        Ok(raw)
+/// [`Timestamp::NONE`] when absent.
+fn parse_time(value: &[u8]) -> Result<Timestamp, Violation> {
+    if value.is_empty() {
+        return Ok(Timestamp::NONE);
     }
-
-    fn ord_status(&self) -> Result<OrdStatus, Violation> {
-        match *required(tag::ORD_STATUS, self.ord_status)? {
-            [code] => OrdStatus::from_code(code).ok_or(Violation::incorrect(tag::ORD_STATUS)),
-            _ => Err(Violation::incorrect(tag::ORD_STATUS)),
-        }
-    }
-
-    fn transact_time(&self) -> Result<Timestamp, Violation> {
-        if self.transact_time.is_empty() {
-            return Ok(Timestamp::NONE);
-        }
-        timestamp(tag::TRANSACT_TIME, self.transact_time)
-    }
+    parse_transact_time(value)
 }
 
 /// 0 when absent.
-fn quantity(tag: u32, text: &[u8]) -> Result<u64, Violation> {
+fn parse_quantity(tag: u32, text: &[u8]) -> Result<u64, Violation> {
     if text.is_empty() {
         return Ok(0);
     }
     value::parse_quantity(text).ok_or(Violation::format(tag))
 }
 
-fn number(tag: u32, text: &[u8]) -> Result<Option<u64>, Violation> {
+fn parse_number(tag: u32, text: &[u8]) -> Result<Option<u64>, Violation> {
     if text.is_empty() {
         return Ok(None);
     }

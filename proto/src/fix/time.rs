@@ -3,6 +3,7 @@
 //! The calendar is the proleptic Gregorian one, by arithmetic on days since 1970: years are counted from March, so that
 //! the leap day is the last day of a year and month lengths follow one formula.
 
+use super::value::two_digits;
 use types::Timestamp;
 
 /// The time that a text tells. Days are checked against the length of their month; second 60 is a leap second and counts
@@ -89,11 +90,8 @@ fn four_pairs(digits: [u8; 8]) -> Option<[u64; 4]> {
 }
 
 /// `value` is below 100.
-#[allow(clippy::cast_possible_truncation, reason = "both digits are below 10")]
 fn put_two(text: &mut [u8; 24], at: usize, value: u64) {
-    let tens = (value * 103) >> 10;
-    text[at] = b'0' + tens as u8;
-    text[at + 1] = b'0' + (value - tens * 10) as u8;
+    [text[at], text[at + 1]] = two_digits(value);
 }
 
 const fn days_in_month(year: u64, month: u64) -> u64 {

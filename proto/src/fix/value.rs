@@ -1,10 +1,12 @@
 //! Values of fields: numbers as text, both ways.
 
+use types::Price;
+
 /// A number as decimal text, without allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Digits {
     bytes: [u8; 20],
-    start: u8,
+    length: usize,
 }
 
 /// A run of decimal digits, leading zeros allowed. `None` for anything else, or when it does not fit.
@@ -66,28 +68,77 @@ pub(super) const fn parse_bool(text: &[u8]) -> Option<bool> {
     }
 }
 
+/// Writes decimal digits and says how many.
+#[inline]
+pub(super) fn write_u64(mut value: u64, text: &mut [u8; 20]) -> usize {
+    let length = value.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let mut at = length;
+    while at > 1 {
+        at -= 2;
+        let [tens, units] = two_digits(value % 100);
+        text[at] = tens;
+        text[at + 1] = units;
+        value /= 100;
+    }
+    if at == 1 {
+        text[0] = two_digits(value)[1];
+    }
+    length
+}
+
+/// Writes a price without needless zeros and says how many bytes it took. [`Price::NULL`] is for the caller to leave out.
+#[inline]
+pub(super) fn write_price(price: Price, text: &mut [u8; 32]) -> usize {
+    let (unit, magnitude) = (Price::UNIT.unsigned_abs(), price.0.unsigned_abs());
+    let mut at = 0;
+    if price.0 < 0 {
+        text[0] = b'-';
+        at = 1;
+    }
+    let mut whole = [0; 20];
+    let digits = write_u64(magnitude / unit, &mut whole);
+    // At most ten digits stand before the point.
+    text[at..at + 20].copy_from_slice(&whole);
+    at += digits;
+    let mut fraction = magnitude % unit;
+    if fraction == 0 {
+        return at;
+    }
+    text[at] = b'.';
+    at += 1;
+    while fraction > 0 {
+        let [tens, units] = two_digits(fraction / 10_000_000);
+        text[at] = tens;
+        text[at + 1] = units;
+        at += 2;
+        fraction = fraction % 10_000_000 * 100;
+    }
+    if text[at - 1] == b'0' { at - 1 } else { at }
+}
+
+/// Two digits of a number below 100.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "both digits are below 10")]
+pub(super) const fn two_digits(value: u64) -> [u8; 2] {
+    let tens = (value * 103) >> 10;
+    [b'0' + tens as u8, b'0' + (value - tens * 10) as u8]
+}
+
 impl Digits {
     /// The decimal text of `value`.
     #[inline]
     #[must_use]
-    pub const fn new(mut value: u64) -> Self {
-        let mut bytes = [b'0'; 20];
-        let mut start = 20_u8;
-        loop {
-            start -= 1;
-            bytes[start as usize] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                return Self { bytes, start };
-            }
-        }
+    pub fn new(value: u64) -> Self {
+        let mut bytes = [0; 20];
+        let length = write_u64(value, &mut bytes);
+        Self { bytes, length }
     }
 
     /// The text.
     #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[usize::from(self.start)..]
+        &self.bytes[..self.length]
     }
 }
 

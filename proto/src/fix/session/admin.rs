@@ -1,8 +1,9 @@
 //! The administrative messages.
 
-use crate::fix::field::{Fields, RejectReason, Violation};
+use crate::fix::field::{Fields, Violation};
 use crate::fix::value::{Digits, parse_bool, parse_u64};
-use crate::fix::{Body, Encoder, Header, MAX_VALUE_LENGTH, msg_type, tag};
+use crate::fix::values::TagTable;
+use crate::fix::{Body, Encoder, Header, msg_type, tag};
 use types::Duration;
 
 /// Heartbeat (0).
@@ -49,10 +50,7 @@ pub(super) struct Logon {
 
 impl<'a> TestRequest<'a> {
     pub(super) fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [test_req_id] = values(body, [tag::TEST_REQ_ID])?;
-        if test_req_id.len() > MAX_VALUE_LENGTH {
-            return Err(Violation::incorrect(tag::TEST_REQ_ID));
-        }
+        let [test_req_id] = TEST_REQUEST.gather(body)?;
         if test_req_id.is_empty() {
             return Err(Violation::missing(tag::TEST_REQ_ID));
         }
@@ -62,7 +60,7 @@ impl<'a> TestRequest<'a> {
 
 impl ResendRequest {
     pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
-        let [begin, end] = values(body, [tag::BEGIN_SEQ_NO, tag::END_SEQ_NO])?;
+        let [begin, end] = RESEND_REQUEST.gather(body)?;
         Ok(Self {
             begin: sequence(tag::BEGIN_SEQ_NO, begin)?,
             end: number(tag::END_SEQ_NO, end)?,
@@ -72,7 +70,7 @@ impl ResendRequest {
 
 impl SequenceReset {
     pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
-        let [gap_fill, new_sequence] = values(body, [tag::GAP_FILL_FLAG, tag::NEW_SEQ_NO])?;
+        let [new_sequence, gap_fill] = SEQUENCE_RESET.gather(body)?;
         Ok(Self {
             gap_fill: flag(tag::GAP_FILL_FLAG, gap_fill)?,
             new_sequence: sequence(tag::NEW_SEQ_NO, new_sequence)?,
@@ -92,8 +90,7 @@ impl<'a> Logout<'a> {
 
 impl Logon {
     pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
-        let [encrypt_method, heartbeat, reset] =
-            values(body, [tag::ENCRYPT_METHOD, tag::HEART_BT_INT, tag::RESET_SEQ_NUM_FLAG])?;
+        let [encrypt_method, heartbeat, reset] = LOGON.gather(body)?;
         if number(tag::ENCRYPT_METHOD, encrypt_method)? != 0 {
             return Err(Violation::incorrect(tag::ENCRYPT_METHOD));
         }
@@ -203,24 +200,13 @@ impl TooLowText {
     }
 }
 
-/// The values of `tags`, empty when absent.
-fn values<const N: usize>(body: &[u8], tags: [u32; N]) -> Result<[&[u8]; N], Violation> {
-    let mut found: [&[u8]; N] = [b""; N];
-    for field in Fields::new(body) {
-        let field = field?;
-        if tag::is_header(field.tag) {
-            return Err(Violation::new(RejectReason::TagOutOfOrder, field.tag));
-        }
-        let Some(index) = tags.iter().position(|&tag| tag == field.tag) else {
-            continue;
-        };
-        if !found[index].is_empty() {
-            return Err(Violation::new(RejectReason::TagAppearsTwice, field.tag));
-        }
-        found[index] = field.value;
-    }
-    Ok(found)
-}
+static TEST_REQUEST: TagTable<1> = TagTable::new([tag::TEST_REQ_ID]);
+
+static RESEND_REQUEST: TagTable<2> = TagTable::new([tag::BEGIN_SEQ_NO, tag::END_SEQ_NO]);
+
+static SEQUENCE_RESET: TagTable<2> = TagTable::new([tag::NEW_SEQ_NO, tag::GAP_FILL_FLAG]);
+
+static LOGON: TagTable<3> = TagTable::new([tag::ENCRYPT_METHOD, tag::HEART_BT_INT, tag::RESET_SEQ_NUM_FLAG]);
 
 fn number(tag: u32, value: &[u8]) -> Result<u64, Violation> {
     if value.is_empty() {

@@ -48,7 +48,10 @@ fn a_refused_logon_says_why_and_leaves_no_trace() {
             "35=A|34=1|98=0|108=100000|",
             "Value is incorrect (out of range) for this tag",
         ),
-        ("35=A|34=x|98=0|108=30|", "Incorrect data format for value"),
+        (
+            "35=A|34=x|98=0|108=30|",
+            "Value is incorrect (out of range) for this tag",
+        ),
         ("35=A|34=1|49=OTHER|98=0|108=30|", "CompID problem"),
         ("35=A|34=1|56=OTHER|98=0|108=30|", "CompID problem"),
         (
