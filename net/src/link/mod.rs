@@ -13,15 +13,18 @@
 //! - A message carries a journal position and leaves once the watermark given to `flush` has reached it.
 //! - The owner is generic over the link and chooses it once at start-up.
 
+pub mod any;
 pub mod ltp;
 pub mod tcp;
 
+pub use any::{AnyLink, LinkConfig, LtpLinkConfig};
 pub use ltp::LtpLink;
-pub use tcp::{TcpEnd, TcpLink, TcpLinkConfig};
+pub use tcp::{TcpLink, TcpLinkConfig};
 
 use proto::ltp::Refusal;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use types::{SequenceNumber, Timestamp};
 
 /// One end of a link. It is driven by turns: `poll` until it gives `None`, act, then `flush`.
@@ -55,6 +58,23 @@ pub trait Link {
 
     /// Counts since construction.
     fn counters(&self) -> LinkCounters;
+}
+
+/// The two ends of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkEnd {
+    /// Connects: the gateway's end.
+    Connect {
+        /// Where the other end listens.
+        peer: SocketAddr,
+        /// The local address to come from; `None` lets the kernel choose.
+        local: Option<SocketAddr>,
+    },
+    /// Listens, for this link alone: the venue's end.
+    Listen {
+        /// The local address.
+        local: SocketAddr,
+    },
 }
 
 /// Where the numbers go on after a restart.

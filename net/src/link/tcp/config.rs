@@ -3,17 +3,17 @@
 use super::ring::Ring;
 use super::{CONTROL_BYTES, INPUT_BYTES};
 use crate::error::SetupError;
+use crate::link::LinkEnd;
 use crate::options::TcpOptions;
 use proto::soup::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH, Password, SessionName, Timing, UserName};
 use std::io;
-use std::net::SocketAddr;
 use types::Duration;
 
 /// Everything that defines one end of a TCP link. Both ends have the same login, window and longest message.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpLinkConfig {
     /// Which end it is, and where.
-    pub end: TcpEnd,
+    pub end: LinkEnd,
     /// Who the initiator is.
     pub user_name: UserName,
     /// Its proof.
@@ -34,28 +34,11 @@ pub struct TcpLinkConfig {
     pub tcp: TcpOptions,
 }
 
-/// The two ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TcpEnd {
-    /// Connects and logs in: the gateway's end.
-    Connect {
-        /// Where the other end listens.
-        peer: SocketAddr,
-        /// The local address to come from; `None` lets the kernel choose.
-        local: Option<SocketAddr>,
-    },
-    /// Listens, for this link alone: the venue's end.
-    Listen {
-        /// The local address.
-        local: SocketAddr,
-    },
-}
-
 impl TcpLinkConfig {
     /// A link with the tuned socket options and the usual limits: a window of 4,096 messages of at most 64 bytes, a
     /// heartbeat each second, a peer dead after 15 s, reconnecting after 10 ms to 1 s.
     #[must_use]
-    pub fn new(end: TcpEnd, user_name: UserName, password: Password, session: SessionName) -> Self {
+    pub fn new(end: LinkEnd, user_name: UserName, password: Password, session: SessionName) -> Self {
         Self {
             end,
             user_name,

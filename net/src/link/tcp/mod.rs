@@ -31,9 +31,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use config::{TcpEnd, TcpLinkConfig};
+pub use config::TcpLinkConfig;
 
-use super::{DownReason, Link, LinkCounters, LinkEvent, Resume};
+use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, Resume};
 use crate::buffer::StreamBuffer;
 use crate::error::SetupError;
 use crate::options::Readback;
@@ -138,12 +138,12 @@ impl TcpLink {
         );
         config.check()?;
         let (role, opener) = match config.end {
-            TcpEnd::Connect { peer, local } => {
+            LinkEnd::Connect { peer, local } => {
                 let retry = (config.retry_min, config.retry_max);
                 let connector = Connector::new(peer, local, config.tcp, config.timing.login_within, retry);
                 (Role::Initiator, Opener::Initiator(Box::new(connector)))
             }
-            TcpEnd::Listen { local } => {
+            LinkEnd::Listen { local } => {
                 let listener = TcpListener::bind(local, &config.tcp)?;
                 (
                     Role::Acceptor,

@@ -34,7 +34,7 @@ const SHORT_BUFFERS: TcpOptions = TcpOptions {
 const WINDOW: usize = 32;
 const MESSAGE_MAX: usize = 64;
 
-fn config(end: TcpEnd) -> TcpLinkConfig {
+fn config(end: LinkEnd) -> TcpLinkConfig {
     TcpLinkConfig {
         window: WINDOW,
         max_message: MESSAGE_MAX,
@@ -55,13 +55,13 @@ fn config(end: TcpEnd) -> TcpLinkConfig {
 }
 
 fn listen() -> TcpLinkConfig {
-    config(TcpEnd::Listen {
+    config(LinkEnd::Listen {
         local: SocketAddr::from(([127, 0, 0, 1], 0)),
     })
 }
 
 fn connect(peer: SocketAddr) -> TcpLinkConfig {
-    config(TcpEnd::Connect { peer, local: None })
+    config(LinkEnd::Connect { peer, local: None })
 }
 
 /// One end with its owner, who journals.

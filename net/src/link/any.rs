@@ -1,0 +1,265 @@
+//! One type for links of either kind, so that a shard can hold one of each and a config line chooses.
+//!
+//! The kind is looked at once a call, which the branch predictor knows beforehand.
+
+use super::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume, TcpLink, TcpLinkConfig};
+use crate::datagram::Datagram;
+use crate::error::SetupError;
+use crate::options::{Readback, UdpOptions};
+use crate::udp::UdpPeer;
+use proto::ltp::{Config, Role};
+use std::io;
+use std::net::SocketAddr;
+use types::{SequenceNumber, Timestamp};
+
+/// What a link is built from.
+#[derive(Clone, Copy, Debug)]
+pub enum LinkConfig {
+    /// Over tuned TCP.
+    Tcp(TcpLinkConfig),
+    /// Over LTP.
+    Ltp(LtpLinkConfig),
+}
+
+/// What one end of an LTP link is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct LtpLinkConfig {
+    /// Which end it is, and where.
+    pub end: LinkEnd,
+    /// The protocol's settings; session and longest message are the same at both ends.
+    pub ltp: Config,
+    /// Socket options.
+    pub udp: UdpOptions,
+}
+
+/// A link of either kind. `D` is the socket under LTP, or what decorates it.
+#[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are a handful of links, and the smaller kind is the faster one"
+)]
+pub enum AnyLink<D = UdpPeer> {
+    /// Over tuned TCP.
+    Tcp(TcpLink),
+    /// Over LTP.
+    Ltp(LtpLink<D>),
+}
+
+impl LinkConfig {
+    /// Bytes of memory that the link allocates.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        match self {
+            Self::Tcp(config) => config.memory(),
+            Self::Ltp(config) => config.ltp.memory() + 2 * config.ltp.max_datagram,
+        }
+    }
+
+    /// Longest message, bytes: the buffer that [`Link::poll`] wants.
+    #[must_use]
+    pub const fn max_message(&self) -> usize {
+        match self {
+            Self::Tcp(config) => config.max_message,
+            Self::Ltp(config) => config.ltp.max_message,
+        }
+    }
+
+    /// Most unacknowledged messages.
+    #[must_use]
+    pub const fn window(&self) -> usize {
+        match self {
+            Self::Tcp(config) => config.window,
+            Self::Ltp(config) => config.ltp.window,
+        }
+    }
+
+    /// Which end it is, and where.
+    #[must_use]
+    pub const fn end(&self) -> LinkEnd {
+        match self {
+            Self::Tcp(config) => config.end,
+            Self::Ltp(config) => config.end,
+        }
+    }
+}
+
+impl AnyLink {
+    /// Builds one end of the configured kind. `epoch_seed` rises with each start of this end; the time will do.
+    ///
+    /// # Errors
+    /// The configuration contradicts itself, or the local address cannot be had.
+    pub fn new(config: &LinkConfig, epoch_seed: u64, resume: Resume) -> Result<Self, SetupError> {
+        Self::with_datagrams(config, epoch_seed, resume, |socket| socket)
+    }
+}
+
+impl<D: Datagram> AnyLink<D> {
+    /// As [`AnyLink::new`], with something around the socket of LTP: a network that loses, in a simulation.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_datagrams(
+        config: &LinkConfig,
+        epoch_seed: u64,
+        resume: Resume,
+        decorate: impl FnOnce(UdpPeer) -> D,
+    ) -> Result<Self, SetupError> {
+        match config {
+            LinkConfig::Tcp(config) => TcpLink::new(config, resume).map(Self::Tcp),
+            LinkConfig::Ltp(config) => config.build(epoch_seed, resume, decorate).map(Self::Ltp),
+        }
+    }
+
+    /// What the kernel gave for each socket option; `None` while a TCP link has no connection. One line for the log,
+    /// after each `Up` of TCP, and at the start of LTP, whose socket [`LtpLink::datagrams`] has.
+    #[must_use]
+    pub fn tcp_readback(&self) -> Option<&Readback> {
+        match self {
+            Self::Tcp(link) => link.readback(),
+            Self::Ltp(_) => None,
+        }
+    }
+}
+
+impl AnyLink<UdpPeer> {
+    /// The address that a listening end is bound to, once port 0 has become one.
+    #[must_use]
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(link) => link.local_addr(),
+            Self::Ltp(link) => link.datagrams().local_addr().ok(),
+        }
+    }
+}
+
+impl LtpLinkConfig {
+    /// Opens the socket and builds the end over it.
+    fn build<D: Datagram>(
+        &self,
+        epoch_seed: u64,
+        resume: Resume,
+        decorate: impl FnOnce(UdpPeer) -> D,
+    ) -> Result<LtpLink<D>, SetupError> {
+        let (role, socket) = match self.end {
+            LinkEnd::Connect { peer, local } => (Role::Initiator, UdpPeer::connect(peer, local, &self.udp)?),
+            LinkEnd::Listen { local } => (Role::Acceptor, UdpPeer::learn(local, &self.udp)?),
+        };
+        LtpLink::new(decorate(socket), role, &self.ltp, epoch_seed, resume).map_err(|error| {
+            let doing = format!("building the link of session {}", self.ltp.session);
+            let source = io::Error::new(io::ErrorKind::InvalidInput, error);
+            SetupError::new(doing, source, "correct the link's settings")
+        })
+    }
+}
+
+/// Does the same with whichever it is.
+macro_rules! with {
+    ($any:expr, $link:ident => $call:expr) => {
+        match $any {
+            AnyLink::Tcp($link) => $call,
+            AnyLink::Ltp($link) => $call,
+        }
+    };
+}
+
+impl<D: Datagram> Link for AnyLink<D> {
+    fn room(&self) -> usize {
+        with!(self, link => link.room())
+    }
+
+    fn is_up(&self) -> bool {
+        with!(self, link => link.is_up())
+    }
+
+    fn send(&mut self, message: &[u8], position: u64) -> SequenceNumber {
+        with!(self, link => link.send(message, position))
+    }
+
+    fn restore(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        with!(self, link => link.restore(sequence, message));
+    }
+
+    fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
+        with!(self, link => link.poll(now, buffer))
+    }
+
+    fn flush(&mut self, now: Timestamp, watermark: u64) {
+        with!(self, link => link.flush(now, watermark));
+    }
+
+    fn counters(&self) -> LinkCounters {
+        with!(self, link => link.counters())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::soup::{Password, SessionName, UserName};
+    use types::{Duration, SessionId};
+
+    fn config(is_tcp: bool, end: LinkEnd) -> LinkConfig {
+        if is_tcp {
+            let user_name = UserName::new(b"gate1").unwrap();
+            let password = Password::new(b"secret").unwrap();
+            let session = SessionName::new(b"LINK1").unwrap();
+            return LinkConfig::Tcp(TcpLinkConfig::new(end, user_name, password, session));
+        }
+        let ltp = Config::new(SessionId(1), 64, 64);
+        let udp = UdpOptions::default();
+        LinkConfig::Ltp(LtpLinkConfig { end, ltp, udp })
+    }
+
+    /// Takes turns with both ends until the first message has come to the second.
+    fn first_message(ends: &mut [AnyLink; 2]) -> Vec<u8> {
+        let mut now = Timestamp(1_000_000_000);
+        let mut buffer = [0; 64];
+        for _ in 0..1_000_000 {
+            now = now + Duration::from_micros(10);
+            for index in [0, 1] {
+                while let Some(event) = ends[index].poll(now, &mut buffer) {
+                    if let (1, LinkEvent::Message { length, .. }) = (index, event) {
+                        return buffer[..length].to_vec();
+                    }
+                }
+                ends[index].flush(now, 0);
+            }
+        }
+        panic!("hung: {ends:?}");
+    }
+
+    #[test]
+    fn either_kind_carries_messages_by_one_config() {
+        let listen = LinkEnd::Listen {
+            local: SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
+        for is_tcp in [true, false] {
+            let acceptor = AnyLink::new(&config(is_tcp, listen), 1, Resume::START).unwrap();
+            let connect = LinkEnd::Connect {
+                peer: acceptor.local_addr().unwrap(),
+                local: None,
+            };
+            let config = config(is_tcp, connect);
+            let mut initiator = AnyLink::new(&config, 1, Resume::START).unwrap();
+            assert_eq!(initiator.room(), config.window());
+            assert_eq!(initiator.send(b"order", 0), SequenceNumber(1));
+            assert_eq!(first_message(&mut [initiator, acceptor]), b"order");
+        }
+    }
+
+    #[test]
+    fn a_contradiction_is_told_with_the_session() {
+        let mut wrong = Config::new(SessionId(7), 64, 64);
+        wrong.window = 0;
+        let end = LinkEnd::Listen {
+            local: SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
+        let config = LinkConfig::Ltp(LtpLinkConfig {
+            end,
+            ltp: wrong,
+            udp: UdpOptions::default(),
+        });
+        let text = AnyLink::new(&config, 1, Resume::START).unwrap_err().to_string();
+        assert!(text.starts_with("building the link of session 7: window"), "{text}");
+    }
+}
