@@ -1,5 +1,7 @@
 //! The `tickgate` command: one file a subcommand.
 
+mod report;
+
 use clap::{Parser, Subcommand};
 use std::fmt;
 use std::process::ExitCode;
@@ -14,7 +16,9 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    Report(report::Args),
+}
 
 /// Why a command failed, as one line: what, where, what to do next.
 #[derive(Debug)]
@@ -41,7 +45,9 @@ impl<E: std::error::Error> From<E> for Failure {
 
 fn main() -> ExitCode {
     // Exit status 2 for wrong use (clap's own), 1 for failure.
-    let result: Result<(), Failure> = match Cli::parse().command {};
+    let result: Result<(), Failure> = match Cli::parse().command {
+        Command::Report(args) => report::run(&args),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

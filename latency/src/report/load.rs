@@ -63,7 +63,7 @@ impl fmt::Display for ReportError {
             Self::NotARecording(path) => {
                 write!(
                     f,
-                    "{}: not a recording of this version; remove it or record again",
+                    "{}: not a recording of this version; give directories that hold recordings only",
                     path.display()
                 )
             }
