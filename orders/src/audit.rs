@@ -89,7 +89,7 @@ impl Orders {
         }
         let account = &self.accounts[order.account as usize];
         let need = if account.shared_limit {
-            shared_units(order.used + order.claim.notional)
+            shared_units(order.used + order.claim.notional).unwrap_or(i64::MAX)
         } else {
             0
         };

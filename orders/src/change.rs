@@ -126,13 +126,16 @@ impl Orders {
             }
             terms.check_limits(now, instrument, &account.limits, reference)?;
         }
+        if !self.numbers.has_room() {
+            return Err(Reason::OrderTableFull);
+        }
         Ok(ReplaceChecked(Replacement {
             replace: *replace,
             version: self.version,
             slot,
             venue: order.venue,
             account: self.accounts[order.account as usize].id,
-            need: self.need_beyond_held(order, replace),
+            need: self.need_beyond_held(order, replace)?,
         }))
     }
 
@@ -310,9 +313,9 @@ impl Orders {
     }
 
     /// What an order with this replace pending needs beyond what it holds of its account's shared limit.
-    fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder) -> i64 {
+    fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder) -> Result<i64, Reason> {
         if !self.accounts[order.account as usize].shared_limit {
-            return 0;
+            return Ok(0);
         }
         let changed = Order {
             replace: Some(PendingReplace {
@@ -323,7 +326,8 @@ impl Orders {
             }),
             ..*order
         };
-        (shared_units(order.used + changed.claim().notional) - order.held).max(0)
+        let need = shared_units(order.used + changed.claim().notional).ok_or(Reason::SharedLimit)?;
+        Ok((need - order.held).max(0))
     }
 }
 

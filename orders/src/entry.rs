@@ -80,14 +80,10 @@ impl Orders {
             return Err(Reason::OrderTableFull);
         }
         let need = if account.shared_limit {
-            shared_units(weight.notional.0)
+            shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?
         } else {
             0
         };
-        if need == i64::MAX {
-            // More than the unit has room for, so no limit can have room for it.
-            return Err(Reason::SharedLimit);
-        }
         Ok(RiskChecked(Candidate {
             order: *order,
             version: self.version,

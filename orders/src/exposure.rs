@@ -144,15 +144,15 @@ impl AccountExposure {
     }
 }
 
-/// Notional in the unit of limits that span shards, 1e-4, rounded against the client. [`i64::MAX`] when it does not fit;
-/// no limit has room for that.
+/// Notional in the unit of limits that span shards, 1e-4, rounded against the client. `None` when it does not fit; no limit
+/// has room for that.
 #[inline]
-pub(crate) fn shared_units(notional: i128) -> i64 {
+pub(crate) fn shared_units(notional: i128) -> Option<i64> {
     const UNIT: u64 = 100_000;
     // Nearly always small; a division of 128 bits costs more than all the checks of an order.
     match u64::try_from(notional) {
-        Ok(small) => i64::try_from(small.div_ceil(UNIT)).unwrap_or(i64::MAX),
-        Err(_) => i64::try_from((notional + i128::from(UNIT) - 1) / i128::from(UNIT)).unwrap_or(i64::MAX),
+        Ok(small) => i64::try_from(small.div_ceil(UNIT)).ok(),
+        Err(_) => i64::try_from((notional + i128::from(UNIT) - 1) / i128::from(UNIT)).ok(),
     }
 }
 
@@ -163,13 +163,14 @@ mod tests {
     #[test]
     fn shared_units_round_up() {
         for (notional, units) in [
-            (0, 0),
-            (1, 1),
-            (100_000, 1),
-            (100_001, 2),
-            (i128::from(u64::MAX), 184_467_440_737_096),
-            (i128::from(u64::MAX) + 1, 184_467_440_737_096),
-            (1 << 100, i64::MAX),
+            (0, Some(0)),
+            (1, Some(1)),
+            (100_000, Some(1)),
+            (100_001, Some(2)),
+            (i128::from(u64::MAX), Some(184_467_440_737_096)),
+            (i128::from(u64::MAX) + 1, Some(184_467_440_737_096)),
+            (i128::from(i64::MAX) * 100_000, Some(i64::MAX)),
+            (i128::from(i64::MAX) * 100_000 + 1, None),
         ] {
             assert_eq!(shared_units(notional), units, "{notional}");
         }

@@ -5,7 +5,9 @@
 //! venue's report finds its order without a search. A slot's numbers go only to the order that lives in it: a number
 //! between the first and the last that an order got is that order's, and one outside belongs to an order that is gone.
 //!
-//! Numbers go on over the roll of the day. A report that is late by a day then finds nothing, instead of a new order.
+//! Numbers go on over the roll of the day. A report that is late by a day then finds nothing, instead of a new order. When
+//! they are nearly used up (2^39 with 64 Ki open orders: six days at a million a second) nothing new is accepted and
+//! refusals share one number; what is open can still be cancelled.
 
 use crate::limits::NUMBERS_KEPT_FOR_CANCELS;
 use types::{OrderId, ShardId};
@@ -43,7 +45,7 @@ impl Numbers {
 
     /// The next number, for an order that is refused.
     pub(crate) fn next_refused(&mut self) -> OrderId {
-        self.count += 1;
+        self.count += u64::from(self.has_room());
         OrderId::new(self.shard, self.count << self.slot_bits)
     }
 
@@ -60,7 +62,7 @@ impl Numbers {
         slot.checked_sub(1).filter(|&slot| given && slot < self.capacity)
     }
 
-    /// Whether enough numbers are left to take one more new order.
+    /// Whether enough numbers are left for one more new order or replace.
     pub(crate) const fn has_room(&self) -> bool {
         self.count + NUMBERS_KEPT_FOR_CANCELS < 1 << (NUMBER_BITS - self.slot_bits)
     }
@@ -102,5 +104,7 @@ mod tests {
         assert!(numbers.has_room());
         numbers.count = (1 << (NUMBER_BITS - numbers.slot_bits)) - NUMBERS_KEPT_FOR_CANCELS;
         assert!(!numbers.has_room());
+        assert_eq!(numbers.next_refused(), numbers.next_refused());
+        assert!(numbers.next(0) < numbers.next(0));
     }
 }

@@ -319,7 +319,7 @@ impl Orders {
         if order.held == 0 {
             return;
         }
-        let surplus = order.held - shared_units(order.used + order.claim.notional);
+        let surplus = order.held - shared_units(order.used + order.claim.notional).unwrap_or(order.held);
         order.held -= surplus;
         let account = &mut self.accounts[order.account as usize];
         account.exposure.held -= surplus;
@@ -347,7 +347,7 @@ impl Orders {
         account.exposure.open_orders -= 1;
         account.exposure.change(order.side, order.claim, Claim::default());
         if order.held > 0 {
-            let used = shared_units(order.used);
+            let used = shared_units(order.used).unwrap_or(order.held);
             account.exposure.held -= order.held;
             account.exposure.used += used;
             if order.held > used {

@@ -3,7 +3,7 @@
 use crate::fixture::*;
 use orders::{
     AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, KillScope, MissingReference, Orders, OrdersConfig,
-    Reference, Route, RouteKey,
+    QUANTITY_MAX, Reference, Route, RouteKey,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecType, InstrumentId, LimitClass, NewOrder, Notional, OrderId, OrderType,
@@ -342,6 +342,33 @@ fn a_full_table_refuses_and_takes_again_when_an_order_ends() {
         on_report(&mut orders, &venue_report(&first, ExecType::Canceled, number)).unwrap();
         accepted(&mut orders, &new_order(2));
     }
+}
+
+#[test]
+fn an_order_beyond_every_shared_limit_is_refused() {
+    let mut config = config();
+    let beyond = Notional(1 << 90);
+    config.classes[1].max_notional = beyond;
+    config.classes[1].max_quantity = Quantity(QUANTITY_MAX);
+    config.accounts[0].limits.max_notional = beyond;
+    config.accounts[0].limits.max_quantity = Quantity(QUANTITY_MAX);
+    let mut orders = up(Orders::new(&config).unwrap());
+    let order = NewOrder {
+        instrument: BETA,
+        account: SHARED,
+        price: Price(900_000_000 * TICK * 100),
+        quantity: Quantity(1 << 20),
+        ..new_order(1)
+    };
+    let reason = enter(&mut orders, &order, &REFERENCE).err();
+    assert_eq!(reason, Some(Reason::SharedLimit), "1e-4 has no room for it");
+    let small = NewOrder {
+        quantity: Quantity(1),
+        ..order
+    };
+    accepted(&mut orders, &small);
+    let reason = replace(&mut orders, &replace_of(&small, 2, 90_000_000_000, 1 << 20)).err();
+    assert_eq!(reason, Some(Reason::SharedLimit));
 }
 
 #[test]
