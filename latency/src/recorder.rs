@@ -185,9 +185,16 @@ impl Recording {
     }
 
     /// A way into the recording for one thread, with a ring of `capacity` records (each about [`RECORD_LENGTH`] bytes).
-    /// Allocates: for start-up.
+    /// Allocates, and touches every page so that no push meets one for the first time: for start-up.
     pub fn recorder(&mut self, capacity: usize) -> Recorder {
-        let (producer, consumer) = RingBuffer::new(capacity);
+        let (mut producer, mut consumer) = RingBuffer::new(capacity);
+        let blank = Record::from(End {
+            time: Timestamp::NONE,
+            records: 0,
+            dropped: 0,
+        });
+        while producer.push(blank).is_ok() {}
+        while consumer.pop().is_ok() {}
         let dropped = Arc::new(AtomicU64::new(0));
         self.rings.push((consumer, Arc::clone(&dropped)));
         Recorder {
