@@ -35,7 +35,9 @@ pub use header::Header;
 pub use order::{NewOrderSingle, OrderCancelReplaceRequest, OrderCancelRequest};
 pub use reject::{BusinessMessageReject, BusinessRejectReason, SessionReject};
 pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject};
-pub use session::{Application, CloseReason, CompId, Output, Role, Session, SessionConfig, SessionCounters};
+pub use session::{
+    Application, CloseReason, CompId, Output, ResetOnLogon, Role, Session, SessionConfig, SessionCounters,
+};
 pub use time::{parse_timestamp, write_timestamp};
 pub use value::{Digits, parse_quantity, parse_u64};
 

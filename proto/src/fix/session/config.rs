@@ -13,6 +13,18 @@ pub enum Role {
     Initiator,
 }
 
+/// When a logon starts the sequence numbers again.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ResetOnLogon {
+    /// Numbers go on from one connection to the next, and what was missed is recovered.
+    #[default]
+    Never,
+    /// Once, by an end that has kept no numbers from before it was started.
+    First,
+    /// With each connection; what was missed is lost.
+    Always,
+}
+
 /// A CompID: 1 to [`MAX_VALUE_LENGTH`] printable ASCII bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CompId {
@@ -31,8 +43,8 @@ pub struct SessionConfig {
     pub target_comp_id: CompId,
     /// HeartBtInt (108) that an initiator asks for, whole seconds; 0 is none. An acceptor takes what it is asked for.
     pub heartbeat: Duration,
-    /// Both ends start at sequence number 1 with each logon. An initiator asks for it (141=Y); an acceptor does it unasked.
-    pub reset_on_logon: bool,
+    /// When both ends start at sequence number 1. An initiator asks for it (141=Y); an acceptor does it unasked.
+    pub reset_on_logon: ResetOnLogon,
     /// How far SendingTime (52) may be from the clock; 0 is any distance.
     pub sending_time_tolerance: Duration,
     /// How long a connection may take to log on.
@@ -90,7 +102,7 @@ impl SessionConfig {
             sender_comp_id,
             target_comp_id,
             heartbeat: Duration::from_secs(30),
-            reset_on_logon: false,
+            reset_on_logon: ResetOnLogon::Never,
             sending_time_tolerance: Duration::from_secs(120),
             logon_timeout: Duration::from_secs(10),
             logout_timeout: Duration::from_secs(10),

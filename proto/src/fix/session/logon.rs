@@ -1,19 +1,20 @@
 //! How a connection becomes a session: Logon, its answer, and what is refused.
 
 use super::admin::{Logon, Logout, TooLowText};
-use super::{CloseReason, Output, Phase, Role, Session};
+use super::{CloseReason, Output, Phase, ResetOnLogon, Role, Session};
 use crate::fix::{BEGIN_STRING, Header, msg_type};
 
 impl Session {
     /// Initiator: says Logon on a new connection.
     pub(super) fn say_logon(&mut self, out: &mut impl Output) {
-        if self.config.reset_on_logon {
+        let reset = self.resets_on_logon();
+        if reset {
             self.reset_numbers();
         }
         self.enter(Phase::LogonSent);
         let logon = Logon {
             heartbeat: self.config.heartbeat,
-            reset: self.config.reset_on_logon,
+            reset,
         };
         self.say_first(&logon, out);
     }
@@ -58,7 +59,7 @@ impl Session {
             self.refuse_logon(b"ResetSeqNumFlag with a MsgSeqNum other than 1", out);
             return;
         }
-        let resets = logon.reset || (is_acceptor && self.config.reset_on_logon);
+        let resets = logon.reset || (is_acceptor && self.resets_on_logon());
         if !resets && sequence < self.inbound.next {
             self.refuse_logon(TooLowText::new(self.inbound.next, sequence).as_bytes(), out);
             return;
@@ -68,11 +69,12 @@ impl Session {
                 self.reset_numbers();
             }
             self.heartbeat = logon.heartbeat;
-        } else if logon.reset && !self.config.reset_on_logon {
+        } else if logon.reset && !self.resets_on_logon() {
             // The peer has reset unasked; the Logon that it answers counts as number 1.
             self.reset_numbers();
             self.outbound.skip_one();
         }
+        self.counters.logons += 1;
         self.enter(Phase::LoggedOn);
         if is_acceptor {
             self.say_first(logon, out);
@@ -102,6 +104,14 @@ impl Session {
         self.heartbeat = logon.heartbeat;
         self.say_first(&logon, out);
         true
+    }
+
+    const fn resets_on_logon(&self) -> bool {
+        match self.config.reset_on_logon {
+            ResetOnLogon::Never => false,
+            ResetOnLogon::First => self.counters.logons == 0,
+            ResetOnLogon::Always => true,
+        }
     }
 
     /// Logon goes out before anything that waits, from before the connection or an unfinished replay of the last one: the

@@ -25,7 +25,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use config::{CompId, Role, SessionConfig};
+pub use config::{CompId, ResetOnLogon, Role, SessionConfig};
 
 use super::{Body, Header, SessionReject, Violation, msg_type};
 use admin::{Heartbeat, Logout, TestRequest};
@@ -113,6 +113,8 @@ pub struct SessionCounters {
     pub early: u64,
     /// Possible duplicates dropped because they were seen.
     pub duplicates: u64,
+    /// Logons.
+    pub logons: u64,
     /// Logons that failed.
     pub logons_refused: u64,
 }

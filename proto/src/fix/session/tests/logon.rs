@@ -153,7 +153,7 @@ fn a_second_logon_is_refused_and_the_session_goes_on() {
 
 #[test]
 fn an_acceptor_may_reset_at_each_logon() {
-    let mut end = End::new(Role::Acceptor, |config| config.reset_on_logon = true);
+    let mut end = End::new(Role::Acceptor, |config| config.reset_on_logon = ResetOnLogon::Always);
     for _ in 0..3 {
         end.connect();
         assert_eq!(end.receives("35=A|34=1|98=0|108=30|")[1], "logged on");
@@ -165,7 +165,7 @@ fn an_acceptor_may_reset_at_each_logon() {
 
 #[test]
 fn an_initiator_may_ask_for_a_reset() {
-    let mut end = End::new(Role::Initiator, |config| config.reset_on_logon = true);
+    let mut end = End::new(Role::Initiator, |config| config.reset_on_logon = ResetOnLogon::Always);
     for _ in 0..3 {
         assert_eq!(end.connect(), ["35=A|34=1|98=0|108=30|141=Y|"]);
         assert_eq!(end.receives("35=A|34=1|98=0|108=30|141=Y|"), ["logged on"]);
@@ -173,6 +173,21 @@ fn an_initiator_may_ask_for_a_reset() {
         assert_eq!(end.numbers(), (2, 3));
         end.drop_connection();
     }
+}
+
+#[test]
+fn an_initiator_that_kept_no_numbers_asks_for_a_reset_once() {
+    let mut end = End::new(Role::Initiator, |config| config.reset_on_logon = ResetOnLogon::First);
+    for _ in 0..2 {
+        assert_eq!(end.connect(), ["35=A|34=1|98=0|108=30|141=Y|"]);
+        end.drop_connection();
+    }
+    end.connect();
+    assert_eq!(end.receives("35=A|34=1|98=0|108=30|141=Y|"), ["logged on"]);
+    end.sends("news");
+    end.drop_connection();
+    assert_eq!(end.connect(), ["35=A|34=3|98=0|108=30|"]);
+    assert_eq!(end.receives("35=A|34=2|98=0|108=30|"), ["logged on"]);
 }
 
 #[test]
