@@ -52,12 +52,12 @@ struct Run {
 }
 
 impl Run {
-    /// An order that is sent `at` ns after the start; every tenth tick of a packet causes it.
+    /// An order that is sent `at` ns after the start; the first or last tick of a packet of ten causes it.
     fn order(&mut self, protocol: Protocol, at: u64, fate: Fate) -> &mut Self {
         self.orders += 1;
         let number = self.orders;
         let order_id = OrderId::new(ShardId(1), number);
-        let trigger = Trigger::new(1, number * 10 + 3);
+        let trigger = Trigger::new(1, number * 10 + if number % 2 == 0 { 0 } else { 9 });
         let mut times = [Timestamp::NONE; Tap::COUNT];
         let mut time = START + at - hop_ns(Tap::TickReceived) - hop_ns(Tap::OrderSent);
         for tap in Tap::ALL {
@@ -734,7 +734,7 @@ fn the_csv_has_one_line_an_order_with_every_tap() {
     let columns = lines[0].split(',').count();
     let sent = START + 1_000_000;
     assert!(
-        lines[1].contains(",FIX,whole run,1:13,7,buy,100,12.5,filled,,100,0,100@12.5,"),
+        lines[1].contains(",FIX,whole run,1:19,7,buy,100,12.5,filled,,100,0,100@12.5,"),
         "{}",
         lines[1]
     );
