@@ -219,6 +219,12 @@ impl Books {
         self.instruments.is_empty()
     }
 
+    /// The instrument that a stock locate stands for, as far as the messages said so.
+    #[must_use]
+    pub fn at_locate(&self, stock_locate: u16) -> Option<usize> {
+        self.by_locate[usize::from(stock_locate)].index()
+    }
+
     /// Symbol of an instrument.
     #[must_use]
     pub fn symbol(&self, index: usize) -> Symbol {

@@ -182,6 +182,20 @@ impl Message<'_> {
             Self::Other(header) => header,
         }
     }
+
+    /// The symbol, in the messages that have it and are not [`Message::Other`].
+    #[must_use]
+    pub const fn stock(&self) -> Option<Stock> {
+        match self {
+            Self::StockDirectory(message) => Some(message.stock),
+            Self::TradingAction(message) => Some(message.stock),
+            Self::AddOrder(message) => Some(message.stock),
+            Self::AddOrderAttributed(message) => Some(message.order.stock),
+            Self::Trade(message) => Some(message.stock),
+            Self::CrossTrade(message) => Some(message.stock),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for ItchError {

@@ -225,6 +225,12 @@ impl Receiver {
         Some(give_up_at.min(request_at))
     }
 
+    /// Whether messages are missing.
+    #[must_use]
+    pub const fn has_gap(&self) -> bool {
+        self.next < self.known_end
+    }
+
     /// The session that is received.
     #[must_use]
     pub const fn session(&self) -> Option<Session> {
@@ -310,10 +316,6 @@ impl Receiver {
             self.ended = true;
             deliver(Event::Ended);
         }
-    }
-
-    const fn has_gap(&self) -> bool {
-        self.next < self.known_end
     }
 
     /// Number after the gap: of the first message that waits, or the end of what is known.
