@@ -1,5 +1,6 @@
 //! The `tickgate` command: one file a subcommand.
 
+mod replay;
 mod report;
 
 use clap::{Parser, Subcommand};
@@ -17,6 +18,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Replay(replay::Args),
     Report(report::Args),
 }
 
@@ -46,6 +48,7 @@ impl<E: std::error::Error> From<E> for Failure {
 fn main() -> ExitCode {
     // Exit status 2 for wrong use (clap's own), 1 for failure.
     let result: Result<(), Failure> = match Cli::parse().command {
+        Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
     };
     match result {
