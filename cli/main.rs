@@ -5,7 +5,9 @@ mod report;
 
 use clap::{Parser, Subcommand};
 use std::fmt;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
 
 /// A low-latency order gateway: FIX and native orders in, risk and first-stage match, out to the exchange, every hop
 /// measured.
@@ -46,8 +48,10 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    start_log();
     // Exit status 2 for wrong use (clap's own), 1 for failure.
-    let result: Result<(), Failure> = match Cli::parse().command {
+    let result: Result<(), Failure> = match command {
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
     };
@@ -58,4 +62,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Sends the log of cold paths to standard error. `RUST_LOG` chooses what; without it, warnings and worse.
+fn start_log() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .init();
 }
