@@ -30,7 +30,10 @@ fn main() {
     let bytes = bytes.strip_suffix(&[0, 0]).unwrap_or(&bytes);
     let count = each_message(bytes, |_| {});
     println!("{count} messages, {} bytes", bytes.len());
-    println!("{:<44} {:>12} {:>12} {:>8}", "", "ns a message", "M messages/s", "ratio");
+    println!(
+        "{:<44} {:>12} {:>12} {:>8}",
+        "", "ns a message", "M messages/s", "ratio"
+    );
 
     let framing = row("framing (BinaryFile)", count, None, || each_message(bytes, |_| {}));
     let parsing = row("parsing, fields touched", count, Some(framing), || parse_all(bytes));
@@ -39,30 +42,40 @@ fn main() {
         Parser::new(bytes).parse_stream(&mut touch).expect("valid feed");
         touch.0
     });
-    let books = row("books (Books), framing and parsing included", count, Some(parsing), || {
-        let mut books = Books::new(&LIMITS);
-        let mut changes = 0;
-        each_message(bytes, |bytes| {
-            let Ok(message) = parse(bytes) else { return };
-            if let Message::StockDirectory(directory) = message
-                && let Some(symbol) = directory.stock.symbol()
-            {
-                books.add(symbol);
-            }
-            changes += u64::from(books.apply(&message).is_some());
-        });
-        assert_eq!(books.counters(), proto::itch::BookCounters::default());
-        changes
-    });
-    row("  the same by a hash map and sorted vectors", count, Some(books), || {
-        let mut plain = PlainBooks::default();
-        each_message(bytes, |bytes| {
-            if let Ok(message) = parse(bytes) {
-                plain.apply(&message);
-            }
-        });
-        plain.orders.len() as u64
-    });
+    let books = row(
+        "books (Books), framing and parsing included",
+        count,
+        Some(parsing),
+        || {
+            let mut books = Books::new(&LIMITS);
+            let mut changes = 0;
+            each_message(bytes, |bytes| {
+                let Ok(message) = parse(bytes) else { return };
+                if let Message::StockDirectory(directory) = message
+                    && let Some(symbol) = directory.stock.symbol()
+                {
+                    books.add(symbol);
+                }
+                changes += u64::from(books.apply(&message).is_some());
+            });
+            assert_eq!(books.counters(), proto::itch::BookCounters::default());
+            changes
+        },
+    );
+    row(
+        "  the same by a hash map and sorted vectors",
+        count,
+        Some(books),
+        || {
+            let mut plain = PlainBooks::default();
+            each_message(bytes, |bytes| {
+                if let Ok(message) = parse(bytes) {
+                    plain.apply(&message);
+                }
+            });
+            plain.orders.len() as u64
+        },
+    );
 }
 
 fn load(path: &Path) -> Vec<u8> {
@@ -84,7 +97,9 @@ fn row(name: &str, count: u64, base: Option<Duration>, mut run: impl FnMut() -> 
         .unwrap_or_default();
     #[allow(clippy::cast_precision_loss, reason = "figures for people")]
     let ns = best.as_nanos() as f64 / count as f64;
-    let ratio = base.map_or(String::new(), |base| format!("{:.2}", best.as_secs_f64() / base.as_secs_f64()));
+    let ratio = base.map_or(String::new(), |base| {
+        format!("{:.2}", best.as_secs_f64() / base.as_secs_f64())
+    });
     println!("{name:<44} {ns:>12.1} {:>12.1} {ratio:>8}", 1e3 / ns);
     best
 }
@@ -167,7 +182,9 @@ impl PlainBooks {
             Message::OrderExecuted(m) => self.reduce(m.reference.get(), m.shares.get()),
             Message::OrderExecutedWithPrice(m) => self.reduce(m.executed.reference.get(), m.executed.shares.get()),
             Message::OrderReplace(m) => {
-                let Some(&PlainOrder { side, .. }) = self.orders.get(&m.original.get()) else { return };
+                let Some(&PlainOrder { side, .. }) = self.orders.get(&m.original.get()) else {
+                    return;
+                };
                 self.reduce(m.original.get(), u32::MAX);
                 let (price_e4, shares) = (m.price_e4.get(), m.shares.get());
                 self.insert(m.reference.get(), PlainOrder { side, price_e4, shares });
@@ -192,14 +209,22 @@ impl PlainBooks {
     }
 
     fn reduce(&mut self, reference: u64, shares: u32) {
-        let Some(order) = self.orders.get_mut(&reference) else { return };
+        let Some(order) = self.orders.get_mut(&reference) else {
+            return;
+        };
         let shares = shares.min(order.shares);
         order.shares -= shares;
-        let PlainOrder { side, price_e4, shares: left } = *order;
+        let PlainOrder {
+            side,
+            price_e4,
+            shares: left,
+        } = *order;
         if left == 0 {
             self.orders.remove(&reference);
         }
-        let Some(levels) = self.sides.get_mut(&side) else { return };
+        let Some(levels) = self.sides.get_mut(&side) else {
+            return;
+        };
         if let Ok(place) = levels.binary_search_by_key(&price_e4, |&(price_e4, _)| price_e4) {
             levels[place].1 -= u64::from(shares);
             if levels[place].1 == 0 {
