@@ -154,18 +154,7 @@ impl Orders {
             quantity: order.quantity.0,
             notional: candidate.weight.notional.0,
         };
-        let position = match candidate.position {
-            NIL => self.positions.open(candidate.account, candidate.instrument),
-            position => position,
-        };
-        let exposure = self.positions.entry_mut(position);
-        exposure.open_orders += 1;
-        exposure.change(order.side, Claim::default(), claim);
-        let exposure = &mut self.accounts[candidate.account as usize].exposure;
-        exposure.open_orders += 1;
-        exposure.held += candidate.need;
-        exposure.change(order.side, Claim::default(), claim);
-
+        let position = self.enter_exposure(&candidate, claim);
         let book = if rests(&order) { self.open_book(&candidate) } else { NIL };
         if book != NIL {
             self.own.insert(book, order.side, order.price, slot);
@@ -249,6 +238,24 @@ impl Orders {
             let last = &mut self.sessions[session as usize].last_client_order_id;
             *last = (*last).max(id);
         }
+    }
+
+    /// Enters the order's claim, and gives its entry in the positions.
+    #[inline]
+    fn enter_exposure(&mut self, candidate: &Candidate, claim: Claim) -> u32 {
+        let side = candidate.order.side;
+        let account = &mut self.accounts[candidate.account as usize].exposure;
+        account.open_orders += 1;
+        account.held += candidate.need;
+        account.change(side, Claim::default(), claim);
+        let position = match candidate.position {
+            NIL => self.positions.open(candidate.account, candidate.instrument),
+            position => position,
+        };
+        let exposure = self.positions.entry_mut(position);
+        exposure.open_orders += 1;
+        exposure.change(side, Claim::default(), claim);
+        position
     }
 
     /// The book that the order rests in.
