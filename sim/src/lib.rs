@@ -1,5 +1,6 @@
 //! The world around a gateway, simulated: an exchange that is a real market.
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod exchange;
 pub mod lossy;

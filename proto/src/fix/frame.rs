@@ -36,6 +36,7 @@ pub enum GarbledReason {
 }
 
 /// The received bytes of one connection that are not handled yet, of bounded size.
+#[derive(Debug)]
 pub struct FrameBuffer {
     bytes: Box<[u8]>,
     start: usize,

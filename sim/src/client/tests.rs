@@ -1,0 +1,667 @@
+//! The client against a gateway of a few lines, over real sockets on the loopback interface and in virtual time.
+
+use super::*;
+use latency::{Header, Recording};
+use net::options::TcpOptions;
+use net::tcp::{Received, TcpListener, TcpStream};
+use proto::fix::{
+    self, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer, NewOrderSingle, OrdStatus,
+    OrderCancelReplaceRequest, OrderCancelRequest, Output, Role, Session, SessionConfig, msg_type,
+};
+use proto::native;
+use proto::soup::{self, ServerEvent, ServerSession, SessionName, Timing};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use types::{ExecId, ExecType, InstrumentId, OrderId, Price, Quantity, Quote, Reason, SequenceNumber, Side};
+
+/// What the gateway knows of an order.
+#[derive(Clone, Copy)]
+struct Live {
+    id: u64,
+    instrument: InstrumentId,
+    side: Side,
+    price: Price,
+    quantity: u64,
+}
+
+/// Answers: refuses what is larger than a thousand lots, fills immediate-or-cancel orders at once, lets others rest, and
+/// does what it is asked of them.
+struct Gateway {
+    listener: TcpListener,
+    stream: Option<TcpStream>,
+    speech: Speech,
+    live: HashMap<u64, Live>,
+    orders: u64,
+    received: u64,
+    /// Bytes to send.
+    out: Vec<u8>,
+    seen: Vec<(Trigger, Price)>,
+}
+
+enum Speech {
+    Fix {
+        session: Box<Session>,
+        frames: FrameBuffer,
+    },
+    Native {
+        session: ServerSession,
+        bytes: Vec<u8>,
+        /// Every report sent, to be sent again.
+        reports: Vec<Vec<u8>>,
+    },
+}
+
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl Output for Bytes<'_> {
+    fn transmit(&mut self, _: SequenceNumber, message: &[u8]) {
+        self.0.extend_from_slice(message);
+    }
+
+    fn logged_on(&mut self) {}
+
+    fn logged_out(&mut self, _: &[u8]) {}
+
+    fn close(&mut self, reason: CloseReason, text: &[u8]) {
+        panic!("{reason:?}: {}", text.escape_ascii());
+    }
+}
+
+impl Gateway {
+    fn new(protocol: Protocol) -> (Self, SocketAddr) {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &TcpOptions::tuned()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let speech = match protocol {
+            Protocol::Fix => {
+                let (us, client) = (CompId::new(b"TICKGATE").unwrap(), CompId::new(b"CLIENT").unwrap());
+                let config = SessionConfig::new(Role::Acceptor, us, client);
+                Speech::Fix {
+                    session: Box::new(Session::new(config)),
+                    frames: FrameBuffer::new(),
+                }
+            }
+            Protocol::Native => Speech::Native {
+                session: ServerSession::new(Timestamp::NONE, Timing::default()),
+                bytes: Vec::new(),
+                reports: Vec::new(),
+            },
+        };
+        let gateway = Self {
+            listener,
+            stream: None,
+            speech,
+            live: HashMap::new(),
+            orders: 0,
+            received: 0,
+            out: Vec::new(),
+            seen: Vec::new(),
+        };
+        (gateway, address)
+    }
+
+    fn turn(&mut self, now: Timestamp) {
+        if self.stream.is_none() {
+            let Some((stream, _)) = self.listener.accept().unwrap() else {
+                return;
+            };
+            self.stream = Some(stream);
+            match &mut self.speech {
+                Speech::Fix { session, frames } => {
+                    frames.clear();
+                    session.on_connected(now, &mut Bytes(&mut self.out));
+                }
+                Speech::Native { session, bytes, .. } => {
+                    bytes.clear();
+                    *session = ServerSession::new(now, Timing::default());
+                }
+            }
+        }
+        self.receive(now);
+        if let Speech::Fix { session, .. } = &mut self.speech {
+            session.on_timer(now, &mut Bytes(&mut self.out));
+        }
+        self.send();
+    }
+
+    fn receive(&mut self, now: Timestamp) {
+        let mut buffer = [0; 8_192];
+        loop {
+            let Some(stream) = &mut self.stream else {
+                return;
+            };
+            let room = match &mut self.speech {
+                Speech::Fix { frames, .. } => frames.space().len().min(buffer.len()),
+                Speech::Native { .. } => buffer.len(),
+            };
+            let count = match stream.recv(&mut buffer[..room]) {
+                Ok(Received::Bytes(count)) => count,
+                Ok(Received::Nothing) => return,
+                Ok(Received::Closed) | Err(_) => return self.disconnect(now),
+            };
+            self.take(now, &buffer[..count]);
+        }
+    }
+
+    fn take(&mut self, now: Timestamp, received: &[u8]) {
+        let requests = match &mut self.speech {
+            Speech::Fix { session, frames } => {
+                frames.space()[..received.len()].copy_from_slice(received);
+                frames.received(received.len());
+                let mut requests = Vec::new();
+                while let Some(frame) = frames.next_frame() {
+                    let application = session.on_frame(now, frame, &mut Bytes(&mut self.out));
+                    requests.extend(application.map(|application| fix_request(&application)));
+                }
+                requests
+            }
+            Speech::Native {
+                session,
+                bytes,
+                reports,
+            } => {
+                bytes.extend_from_slice(received);
+                native_requests(now, session, bytes, reports, &mut self.out)
+            }
+        };
+        for request in requests {
+            self.received += 1;
+            self.answer(now, &request);
+        }
+    }
+
+    fn answer(&mut self, now: Timestamp, request: &Request) {
+        match *request {
+            Request::New(order) => {
+                self.orders += 1;
+                self.seen.push((order.trigger, order.price));
+                let live = Live {
+                    id: self.orders,
+                    instrument: order.instrument,
+                    side: order.side,
+                    price: order.price,
+                    quantity: order.quantity.0,
+                };
+                let number = order.client_order_id.0;
+                if order.quantity.0 > 1_000 {
+                    self.report(now, ExecType::Rejected, number, 0, &live, Reason::MaxQuantity);
+                    return;
+                }
+                self.report(now, ExecType::New, number, 0, &live, Reason::None);
+                if order.time_in_force == TimeInForce::ImmediateOrCancel {
+                    self.report(now, ExecType::Fill, number, 0, &live, Reason::None);
+                } else {
+                    self.live.insert(number, live);
+                }
+            }
+            Request::Cancel(cancel) => {
+                let (number, orig) = (cancel.client_order_id.0, cancel.orig_client_order_id.0);
+                let live = self.live.remove(&orig).expect("the client cancels what is open");
+                self.report(now, ExecType::Canceled, number, orig, &live, Reason::Requested);
+            }
+            Request::Replace(replace) => {
+                let (number, orig) = (replace.client_order_id.0, replace.orig_client_order_id.0);
+                let mut live = self.live.remove(&orig).expect("the client replaces what is open");
+                (live.price, live.quantity) = (replace.price, replace.quantity.0);
+                self.live.insert(number, live);
+                self.report(now, ExecType::Replaced, number, orig, &live, Reason::None);
+            }
+            Request::MassCancel(_) => panic!("the client cancels one by one"),
+        }
+    }
+
+    fn report(&mut self, now: Timestamp, exec_type: ExecType, number: u64, orig: u64, live: &Live, reason: Reason) {
+        let filled = if exec_type == ExecType::Fill { live.quantity } else { 0 };
+        let leaves = match exec_type {
+            ExecType::New | ExecType::Replaced => live.quantity,
+            _ => 0,
+        };
+        let report = ExecReport {
+            exec_type,
+            order_id: OrderId(live.id),
+            client_order_id: ClientOrderId(number),
+            orig_client_order_id: ClientOrderId(orig),
+            exec_id: ExecId(self.received),
+            instrument: live.instrument,
+            account: AccountId(7),
+            session: SessionId(3),
+            side: live.side,
+            price: live.price,
+            quantity: Quantity(live.quantity),
+            last_price: if filled > 0 { live.price } else { Price::NULL },
+            last_quantity: Quantity(filled),
+            leaves: Quantity(leaves),
+            cumulative: Quantity(filled),
+            reason,
+        };
+        match &mut self.speech {
+            Speech::Fix { session, .. } => {
+                fix_report(now, session, &report, &mut Bytes(&mut self.out));
+            }
+            Speech::Native { session, reports, .. } => {
+                let mut message = [0; 64];
+                let length = native::encode_report(&report, &mut message);
+                reports.push(message[..length].to_vec());
+                let mut packet = [0; 128];
+                let length = session.send(now, &message[..length], &mut packet);
+                self.out.extend_from_slice(&packet[..length]);
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let sent = stream.send(&self.out).unwrap();
+        self.out.drain(..sent);
+    }
+
+    /// The connection breaks; what was not sent is lost on the way.
+    fn disconnect(&mut self, now: Timestamp) {
+        if let Some(mut stream) = self.stream.take() {
+            stream.close();
+        }
+        self.out.clear();
+        if let Speech::Fix { session, .. } = &mut self.speech {
+            session.on_disconnected(now);
+        }
+    }
+}
+
+fn native_requests(
+    now: Timestamp,
+    session: &mut ServerSession,
+    bytes: &mut Vec<u8>,
+    reports: &[Vec<u8>],
+    out: &mut Vec<u8>,
+) -> Vec<Request> {
+    let mut requests = Vec::new();
+    let mut at = 0;
+    while let Some((packet, length)) = soup::parse(&bytes[at..]).unwrap() {
+        at += length;
+        match session.on_packet(now, packet).unwrap() {
+            Some(ServerEvent::Login(login)) => {
+                assert_eq!(
+                    (login.user_name.as_str(), login.password.as_str()),
+                    ("trader", "secret")
+                );
+                let next = SequenceNumber(reports.len() as u64 + 1);
+                let from = login.resume_from(next).unwrap();
+                let mut packet = [0; 1_100];
+                let name = SessionName::new(b"DAY").unwrap();
+                let length = session.accept(now, name, from, &mut packet);
+                out.extend_from_slice(&packet[..length]);
+                for report in &reports[usize::try_from(from.0).unwrap() - 1..] {
+                    let length = session.send(now, report, &mut packet);
+                    out.extend_from_slice(&packet[..length]);
+                }
+            }
+            Some(ServerEvent::Message(message)) => requests.push(native::decode_request(message).unwrap()),
+            _ => (),
+        }
+    }
+    bytes.drain(..at);
+    requests
+}
+
+fn number(text: &[u8]) -> ClientOrderId {
+    ClientOrderId(fix::parse_u64(text).unwrap())
+}
+
+/// The request in a FIX message, with the lot size of [`TRADED`].
+fn fix_request(application: &fix::Application<'_>) -> Request {
+    let instrument = |symbol: &[u8]| {
+        TRADED
+            .iter()
+            .find(|known| known.symbol.as_bytes() == symbol)
+            .unwrap()
+            .id
+    };
+    match application.msg_type {
+        msg_type::NEW_ORDER_SINGLE => {
+            let order = NewOrderSingle::decode(application.body).unwrap();
+            assert_eq!(order.account, b"7");
+            assert!(order.quantity.is_multiple_of(LOT));
+            Request::New(NewOrder {
+                client_order_id: number(order.cl_ord_id),
+                instrument: instrument(order.symbol),
+                account: AccountId(7),
+                session: SessionId(3),
+                side: fix::side_from_code(order.side).unwrap(),
+                order_type: fix::ord_type_from_code(order.ord_type).unwrap(),
+                time_in_force: fix::tif_from_code(order.time_in_force).unwrap(),
+                price: order.price,
+                quantity: Quantity(order.quantity / LOT),
+                trigger: order.trigger,
+            })
+        }
+        msg_type::ORDER_CANCEL_REQUEST => {
+            let cancel = OrderCancelRequest::decode(application.body).unwrap();
+            Request::Cancel(CancelOrder {
+                client_order_id: number(cancel.cl_ord_id),
+                orig_client_order_id: number(cancel.orig_cl_ord_id),
+                instrument: instrument(cancel.symbol),
+                session: SessionId(3),
+                side: fix::side_from_code(cancel.side).unwrap(),
+            })
+        }
+        _ => {
+            let replace = OrderCancelReplaceRequest::decode(application.body).unwrap();
+            Request::Replace(ReplaceOrder {
+                client_order_id: number(replace.cl_ord_id),
+                orig_client_order_id: number(replace.orig_cl_ord_id),
+                instrument: instrument(replace.symbol),
+                session: SessionId(3),
+                side: fix::side_from_code(replace.side).unwrap(),
+                price: replace.price,
+                quantity: Quantity(replace.quantity / LOT),
+            })
+        }
+    }
+}
+
+fn fix_report(now: Timestamp, session: &mut Session, report: &ExecReport, out: &mut Bytes<'_>) {
+    let digits = Digits::new;
+    let (order, client) = (digits(report.order_id.0), digits(report.client_order_id.0));
+    let (orig, exec) = (digits(report.orig_client_order_id.0), digits(report.exec_id.0));
+    let symbol = TRADED
+        .iter()
+        .find(|known| known.id == report.instrument)
+        .unwrap()
+        .symbol;
+    let body = ExecutionReport {
+        account: b"7",
+        avg_price: Price(0),
+        cl_ord_id: client.as_bytes(),
+        cumulative: report.cumulative.0 * LOT,
+        exec_id: exec.as_bytes(),
+        last_price: report.last_price,
+        last_quantity: report.last_quantity.0 * LOT,
+        order_id: order.as_bytes(),
+        quantity: report.quantity.0 * LOT,
+        ord_status: OrdStatus::of(report),
+        orig_cl_ord_id: orig.as_bytes(),
+        price: report.price,
+        side: fix::side_code(report.side),
+        symbol: symbol.as_bytes(),
+        text: if report.reason == Reason::None {
+            b""
+        } else {
+            report.reason.text().as_bytes()
+        },
+        transact_time: now,
+        ord_rej_reason: None,
+        exec_type: FixExecType::of(report.exec_type).unwrap(),
+        leaves: report.leaves.0 * LOT,
+    };
+    session.send(now, &body, out);
+}
+
+const LOT: u64 = 10;
+
+/// The instruments of the tests, two of one lot size.
+static TRADED: std::sync::LazyLock<[Traded; 2]> = std::sync::LazyLock::new(|| {
+    [(1, b"ALFA"), (2, b"BETA")].map(|(id, symbol)| Traded {
+        id: InstrumentId(id),
+        symbol: Symbol::new(symbol).unwrap(),
+        tick_size: Price(10_000_000),
+        lot_size: 10,
+        reference_price: Price(100_000_000_000),
+    })
+});
+
+fn config(protocol: Protocol, gateway: SocketAddr, load: &str) -> ClientConfig {
+    let login = match protocol {
+        Protocol::Fix => "[fix]\nsender_comp_id = \"CLIENT\"\ntarget_comp_id = \"TICKGATE\"\nheartbeat_s = 30",
+        Protocol::Native => "[native]\nuser = \"trader\"\npassword = \"secret\"",
+    };
+    let text = format!(
+        "instruments = \"instruments.csv\"\n[gateway]\naddress = \"{gateway}\"\nsession = 3\naccount = 7\n{login}\n\
+         [load]\nsymbols = [\"ALFA\", \"BETA\"]\nseed = 1\nioc_percent = 50\nlots_max = 5\nrest_ms = 20\n\
+         oversize_lots = 5000\n{load}"
+    );
+    ClientConfig::parse(&text, Path::new("")).unwrap()
+}
+
+/// Client and gateway, turn by turn, a millisecond each.
+struct World {
+    client: Client,
+    gateway: Gateway,
+    now: Timestamp,
+}
+
+impl World {
+    fn new(protocol: Protocol, load: &str, recorder: Recorder) -> Self {
+        let (gateway, address) = Gateway::new(protocol);
+        let config = config(protocol, address, load);
+        let client = Client::new(&config, &*TRADED, Clock::start(), recorder).unwrap();
+        Self {
+            client,
+            gateway,
+            now: Timestamp(1_772_323_200_000_000_000),
+        }
+    }
+
+    fn turn(&mut self) {
+        self.now = self.now + Duration::from_millis(1);
+        self.client.turn(self.now);
+        self.gateway.turn(self.now);
+    }
+
+    fn run_until(&mut self, what: &str, done: impl Fn(&Client) -> bool) {
+        for _ in 0..20_000 {
+            if done(&self.client) {
+                return;
+            }
+            self.turn();
+        }
+        panic!(
+            "never {what}: {:?} {:?}",
+            self.client.progress(),
+            self.client.accounting()
+        );
+    }
+
+    fn log_on(&mut self) {
+        self.run_until("logged on", Client::is_logged_on);
+    }
+
+    fn quote(&mut self, sequence: u64) {
+        let quote = |price| Quote {
+            price: Price(price),
+            quantity: Quantity(100),
+        };
+        let bbo = Bbo {
+            bid: quote(99_990_000_000),
+            ask: quote(100_010_000_000),
+            ..Bbo::default()
+        };
+        let index = usize::try_from(sequence % 2).unwrap();
+        self.client.on_tick(self.now, index, bbo, Trigger::new(4, sequence));
+    }
+}
+
+const PROTOCOLS: [Protocol; 2] = [Protocol::Fix, Protocol::Native];
+
+#[test]
+fn planned_orders_are_all_accounted_for() {
+    for protocol in PROTOCOLS {
+        let mut world = World::new(protocol, "orders_max = 300\norders_per_s = 4000\n", Recorder::off());
+        world.log_on();
+        world.quote(0);
+        world.quote(1);
+        let now = world.now;
+        world.client.start(now);
+        world.run_until("done", |client| client.is_done() && client.is_settled());
+        let accounting = world.client.accounting();
+        assert!(accounting.is_balanced(), "{accounting:?}");
+        assert_eq!(accounting.sent, 300);
+        assert_eq!(accounting.refusals().collect::<Vec<_>>(), [(Reason::MaxQuantity, 1)]);
+        assert!(accounting.filled > 100 && accounting.canceled > 100, "{accounting:?}");
+        assert_eq!(accounting.open, world.gateway.live.len() as u64);
+        assert!(
+            accounting.requests.accepted > accounting.canceled,
+            "some were replaced first"
+        );
+        assert_eq!(world.client.progress().protocol_errors, 0);
+    }
+}
+
+#[test]
+fn planned_times_hold_while_the_client_cannot_send() {
+    let mut world = World::new(
+        Protocol::Native,
+        "orders_max = 100\norders_per_s = 1000\n",
+        Recorder::off(),
+    );
+    // The plan starts a second before anybody can send.
+    let now = world.now;
+    world.client.start(now);
+    world.now = now + Duration::from_secs(1);
+    world.run_until("done", |client| client.is_done() && client.is_settled());
+    assert!(world.client.accounting().is_balanced());
+    assert!(world.client.progress().lag_max >= Duration::from_millis(900));
+}
+
+#[test]
+fn every_so_many_th_tick_sends_an_order_with_its_trigger() {
+    for protocol in PROTOCOLS {
+        let mut world = World::new(protocol, "orders_max = 300\nevery_ticks = 5\n", Recorder::off());
+        world.log_on();
+        world.quote(1);
+        assert_eq!(world.client.progress().sent, 0, "not before the start");
+        let now = world.now;
+        world.client.start(now);
+        for sequence in 2..=50 {
+            world.quote(sequence);
+            world.turn();
+        }
+        world.client.stop();
+        for sequence in 51..60 {
+            world.quote(sequence);
+        }
+        world.run_until("settled", Client::is_settled);
+        let triggers: Vec<u64> = world
+            .gateway
+            .seen
+            .iter()
+            .map(|(trigger, _)| trigger.sequence())
+            .collect();
+        assert_eq!(triggers, [5, 10, 15, 20, 25, 30, 35, 40, 45, 50]);
+        assert!(world.gateway.seen.iter().all(|(trigger, _)| trigger.feed() == 4));
+        assert!(world.client.accounting().is_balanced());
+    }
+}
+
+#[test]
+fn reports_that_a_broken_connection_lost_come_after_the_next_logon() {
+    for protocol in PROTOCOLS {
+        let mut world = World::new(protocol, "orders_max = 200\norders_per_s = 1000\n", Recorder::off());
+        world.log_on();
+        let now = world.now;
+        world.client.start(now);
+        for broken in 1..=3 {
+            world.run_until("sent", |client| client.progress().sent > broken * 40);
+            // The gateway has taken and answered all, and none of the answers leaves.
+            world.now = world.now + Duration::from_millis(1);
+            world.client.turn(world.now);
+            world.gateway.receive(world.now);
+            let now = world.now;
+            world.gateway.disconnect(now);
+        }
+        world.run_until("done", |client| client.is_done() && client.is_settled());
+        let accounting = world.client.accounting();
+        assert!(accounting.is_balanced(), "{accounting:?}");
+        assert_eq!(world.client.progress().connects, 4);
+    }
+}
+
+#[test]
+fn fix_orders_that_a_broken_connection_lost_are_sent_again() {
+    let mut world = World::new(
+        Protocol::Fix,
+        "orders_max = 200\norders_per_s = 1000\n",
+        Recorder::off(),
+    );
+    world.log_on();
+    let now = world.now;
+    world.client.start(now);
+    world.run_until("sent", |client| client.progress().sent > 50);
+    // Orders leave the client and never reach the gateway.
+    for _ in 0..3 {
+        world.now = world.now + Duration::from_millis(1);
+        world.client.turn(world.now);
+    }
+    let now = world.now;
+    world.gateway.disconnect(now);
+    world.run_until("done", |client| client.is_done() && client.is_settled());
+    let accounting = world.client.accounting();
+    assert!(accounting.is_balanced(), "{accounting:?}");
+    assert_eq!(world.gateway.orders, 200);
+}
+
+#[test]
+fn a_client_waits_for_a_gateway_that_is_not_there() {
+    let (gateway, address) = Gateway::new(Protocol::Fix);
+    drop(gateway);
+    let config = config(Protocol::Fix, address, "orders_max = 1\norders_per_s = 1\n");
+    let mut client = Client::new(&config, &*TRADED, Clock::start(), Recorder::off()).unwrap();
+    let mut now = Timestamp(1_772_323_200_000_000_000);
+    client.start(now);
+    for _ in 0..2_000 {
+        now = now + Duration::from_millis(1);
+        client.turn(now);
+    }
+    assert_eq!(client.progress(), Progress::default());
+}
+
+#[test]
+fn a_logout_is_said() {
+    for protocol in PROTOCOLS {
+        let mut world = World::new(protocol, "orders_max = 1\norders_per_s = 1\n", Recorder::off());
+        world.log_on();
+        let now = world.now;
+        world.client.logout(now);
+        for _ in 0..50 {
+            world.turn();
+        }
+        if let Speech::Fix { session, .. } = &world.gateway.speech {
+            assert!(!session.is_logged_on());
+        }
+    }
+}
+
+#[test]
+fn what_was_done_is_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recording = Recording::create(directory.path(), "client", &Header::default()).unwrap();
+    let recorder = recording.recorder(4_096);
+    let mut world = World::new(Protocol::Fix, "orders_max = 50\norders_per_s = 1000\n", recorder);
+    world.log_on();
+    let now = world.now;
+    world.client.start(now);
+    world.run_until("done", |client| client.is_done() && client.is_settled());
+    let accounting = world.client.accounting();
+    assert!(accounting.is_balanced());
+    // An order's own report, its fills, and an answer to each request.
+    let reports = accounting.sent + accounting.fills + accounting.requests.sent;
+    let summary = recording.finish(world.now).unwrap();
+    assert_eq!(
+        (summary.records, summary.dropped),
+        (accounting.sent + accounting.requests.sent + reports, 0)
+    );
+}
+
+#[test]
+fn a_symbol_without_an_instrument_is_told() {
+    let config = config(
+        Protocol::Fix,
+        SocketAddr::from(([127, 0, 0, 1], 1)),
+        "orders_max = 1\norders_per_s = 1\n",
+    );
+    let error = Client::new(&config, &TRADED[..1], Clock::start(), Recorder::off())
+        .err()
+        .unwrap();
+    assert_eq!(error.to_string(), "symbol BETA is not in the instrument master");
+}
