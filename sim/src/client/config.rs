@@ -347,6 +347,15 @@ mod tests {
     }
 
     #[test]
+    fn the_configs_of_the_repository_load() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+        for name in ["client-fix.toml", "client-native.toml"] {
+            let config = ClientConfig::load(&configs.join(name)).unwrap();
+            assert!(config.instruments.exists(), "{name}");
+        }
+    }
+
+    #[test]
     fn a_missing_file_is_named() {
         let error = ClientConfig::load(Path::new("no/such.toml")).unwrap_err().to_string();
         assert!(error.starts_with("no/such.toml: "), "{error}");
