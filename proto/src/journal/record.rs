@@ -82,6 +82,8 @@ pub enum Damage {
     Position(u64),
     /// The checksum is not the bytes'.
     Checksum,
+    /// It is [`Scanned::Partial`], and there are no more bytes.
+    Cut,
 }
 
 /// Whether records must carry their checksum.
@@ -190,6 +192,7 @@ impl fmt::Display for Damage {
             Self::Kind => write!(f, "a record without a kind"),
             Self::Position(position) => write!(f, "the record of position {position}"),
             Self::Checksum => write!(f, "a checksum that is not the record's"),
+            Self::Cut => write!(f, "a record that is cut"),
         }
     }
 }
