@@ -1,0 +1,176 @@
+//! All records of a journal, in order: from the files, then from the ring.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use proto::journal::{Damage, Record, Seal, Writer};
+
+use crate::cursor::{Cursor, Step, Window};
+use crate::error::JournalError;
+use crate::recovery::Recovery;
+use crate::ring::Ring;
+use crate::segment::{Listed, list};
+
+/// Reads a journal. It may be one that is being written: then it ends with what had been appended when the last file
+/// had been read.
+pub struct JournalReader {
+    directory: PathBuf,
+    source: Source,
+    journal: u64,
+    writer: Writer,
+    recovery: Recovery,
+}
+
+enum Source {
+    /// A segment.
+    Segment(Cursor),
+    /// What the ring held beyond the files.
+    Ring(Window),
+}
+
+impl JournalReader {
+    /// Opens a journal at its first record.
+    ///
+    /// # Errors
+    /// There is no journal, or it cannot be read.
+    pub fn open(directory: &Path) -> Result<Self, JournalError> {
+        let Some(first) = list(directory)?.into_iter().next() else {
+            return Err(JournalError::Missing(directory.to_path_buf()));
+        };
+        let cursor = Cursor::open(first)?;
+        Ok(Self {
+            directory: directory.to_path_buf(),
+            journal: cursor.header().journal,
+            writer: cursor.header().writer,
+            source: Source::Segment(cursor),
+            recovery: Recovery::default(),
+        })
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// The journal is damaged in a way that no crash explains, or cannot be read.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, JournalError> {
+        loop {
+            match &mut self.source {
+                Source::Segment(cursor) => match cursor.advance()? {
+                    Step::Record => break,
+                    Step::End => self.leave_segment(None)?,
+                    Step::Damaged(damage) => self.leave_segment(Some(damage))?,
+                },
+                Source::Ring(window) => match window.advance() {
+                    Step::Record => break,
+                    Step::End => return Ok(None),
+                    Step::Damaged(damage) => return Err(damaged(&self.directory, window.position(), damage)),
+                },
+            }
+        }
+        Ok(Some(match &self.source {
+            Source::Segment(cursor) => cursor.record(),
+            Source::Ring(window) => window.record(),
+        }))
+    }
+
+    /// Who writes it.
+    #[must_use]
+    pub const fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Position after the last record that was read.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        match &self.source {
+            Source::Segment(cursor) => cursor.position(),
+            Source::Ring(window) => window.position(),
+        }
+    }
+
+    /// What opening this journal for writing would find; complete once all is read.
+    #[must_use]
+    pub const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// The records of the present segment have ended: goes on to the next one or to the ring.
+    fn leave_segment(&mut self, damage: Option<Damage>) -> Result<(), JournalError> {
+        let Source::Segment(cursor) = &mut self.source else {
+            return Ok(());
+        };
+        let position = cursor.position();
+        let later = |listed: &Listed| listed.first > cursor.listed().first;
+        if let Some(next) = list(&self.directory)?.into_iter().find(later) {
+            return match damage {
+                Some(damage) => Err(damaged(&cursor.listed().path, position, damage)),
+                None => self.enter_segment(next, position),
+            };
+        }
+        // Also behind a clean end: a block that was lost looks like one.
+        let debris = cursor.debris()?;
+        self.recovery.end = position;
+        let mut bytes = Vec::new();
+        match Ring::open(&self.directory, self.journal)? {
+            Some(ring) => {
+                bytes = beyond(&ring, position)?;
+                self.recovery.restored_bytes = bytes.len() as u64;
+                self.recovery.end += bytes.len() as u64;
+            }
+            None => {
+                self.recovery.discarded_bytes = debris.bytes;
+                self.recovery.discarded_records = debris.records;
+            }
+        }
+        self.source = Source::Ring(Window::new(bytes, position, Seal::Absent));
+        Ok(())
+    }
+
+    fn enter_segment(&mut self, next: Listed, position: u64) -> Result<(), JournalError> {
+        if next.first != position {
+            return Err(JournalError::Gap {
+                directory: self.directory.clone(),
+                expected: position,
+                found: next.first,
+            });
+        }
+        let cursor = Cursor::open(next)?;
+        if cursor.header().journal != self.journal {
+            return Err(JournalError::Foreign(cursor.listed().path.clone()));
+        }
+        self.source = Source::Segment(cursor);
+        Ok(())
+    }
+}
+
+fn damaged(path: &Path, position: u64, damage: Damage) -> JournalError {
+    JournalError::Damaged {
+        path: path.to_path_buf(),
+        position,
+        damage,
+    }
+}
+
+/// The records of a ring from `position` on.
+fn beyond(ring: &Ring, position: u64) -> Result<Vec<u8>, JournalError> {
+    let appended = ring.appended();
+    let Some(length) = appended.checked_sub(position) else {
+        return Ok(Vec::new());
+    };
+    let mut bytes = vec![0; usize::try_from(length.min(ring.capacity())).unwrap_or(0)];
+    ring.load(position, &mut bytes);
+    // A place is used again once the disk has what stood there. The loads above come before this one.
+    std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+    if position < ring.first() || ring.appended() - position > ring.capacity() {
+        return Err(JournalError::Outrun);
+    }
+    Ok(bytes)
+}
+
+impl fmt::Debug for JournalReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JournalReader")
+            .field("directory", &self.directory)
+            .field("position", &self.position())
+            .finish_non_exhaustive()
+    }
+}
