@@ -1,4 +1,4 @@
-//! The world around a gateway, simulated: an exchange that is a real market.
+//! The world around a gateway, simulated: an exchange that is a real market, an order client, a network that loses.
 #![forbid(unsafe_code)]
 
 pub mod client;

@@ -1,7 +1,6 @@
-//! The client against a gateway of a few lines, over real sockets on the loopback interface and in virtual time.
+//! A gateway of a few lines: refuses what is too large, fills immediate-or-cancel orders at once, lets others rest.
 
-use super::*;
-use latency::{Header, Recording};
+use super::super::*;
 use net::options::TcpOptions;
 use net::tcp::{Received, TcpListener, TcpStream};
 use proto::fix::{
@@ -12,12 +11,12 @@ use proto::native;
 use proto::soup::{self, ServerEvent, ServerSession, SessionName, Timing};
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::Path;
-use types::{ExecId, ExecType, InstrumentId, OrderId, Price, Quantity, Quote, Reason, SequenceNumber, Side};
+use std::sync::LazyLock;
+use types::{ExecId, ExecType, InstrumentId, OrderId, Price, Quantity, Reason, SequenceNumber, Side};
 
 /// What the gateway knows of an order.
 #[derive(Clone, Copy)]
-struct Live {
+pub(super) struct Live {
     id: u64,
     instrument: InstrumentId,
     side: Side,
@@ -27,19 +26,20 @@ struct Live {
 
 /// Answers: refuses what is larger than a thousand lots, fills immediate-or-cancel orders at once, lets others rest, and
 /// does what it is asked of them.
-struct Gateway {
+pub(super) struct Gateway {
     listener: TcpListener,
     stream: Option<TcpStream>,
-    speech: Speech,
-    live: HashMap<u64, Live>,
-    orders: u64,
+    pub(super) speech: Speech,
+    pub(super) live: HashMap<u64, Live>,
+    pub(super) orders: u64,
     received: u64,
     /// Bytes to send.
     out: Vec<u8>,
-    seen: Vec<(Trigger, Price)>,
+    /// Trigger and price of each order.
+    pub(super) seen: Vec<(Trigger, Price)>,
 }
 
-enum Speech {
+pub(super) enum Speech {
     Fix {
         session: Box<Session>,
         frames: FrameBuffer,
@@ -69,7 +69,7 @@ impl Output for Bytes<'_> {
 }
 
 impl Gateway {
-    fn new(protocol: Protocol) -> (Self, SocketAddr) {
+    pub(super) fn new(protocol: Protocol) -> (Self, SocketAddr) {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &TcpOptions::tuned()).unwrap();
         let address = listener.local_addr().unwrap();
         let speech = match protocol {
@@ -100,7 +100,7 @@ impl Gateway {
         (gateway, address)
     }
 
-    fn turn(&mut self, now: Timestamp) {
+    pub(super) fn turn(&mut self, now: Timestamp) {
         if self.stream.is_none() {
             let Some((stream, _)) = self.listener.accept().unwrap() else {
                 return;
@@ -124,7 +124,7 @@ impl Gateway {
         self.send();
     }
 
-    fn receive(&mut self, now: Timestamp) {
+    pub(super) fn receive(&mut self, now: Timestamp) {
         let mut buffer = [0; 8_192];
         loop {
             let Some(stream) = &mut self.stream else {
@@ -258,7 +258,7 @@ impl Gateway {
     }
 
     /// The connection breaks; what was not sent is lost on the way.
-    fn disconnect(&mut self, now: Timestamp) {
+    pub(super) fn disconnect(&mut self, now: Timestamp) {
         if let Some(mut stream) = self.stream.take() {
             stream.close();
         }
@@ -401,7 +401,7 @@ fn fix_report(now: Timestamp, session: &mut Session, report: &ExecReport, out: &
 const LOT: u64 = 10;
 
 /// The instruments of the tests, two of one lot size.
-static TRADED: std::sync::LazyLock<[Traded; 2]> = std::sync::LazyLock::new(|| {
+pub(super) static TRADED: LazyLock<[Traded; 2]> = LazyLock::new(|| {
     [(1, b"ALFA"), (2, b"BETA")].map(|(id, symbol)| Traded {
         id: InstrumentId(id),
         symbol: Symbol::new(symbol).unwrap(),
@@ -410,258 +410,3 @@ static TRADED: std::sync::LazyLock<[Traded; 2]> = std::sync::LazyLock::new(|| {
         reference_price: Price(100_000_000_000),
     })
 });
-
-fn config(protocol: Protocol, gateway: SocketAddr, load: &str) -> ClientConfig {
-    let login = match protocol {
-        Protocol::Fix => "[fix]\nsender_comp_id = \"CLIENT\"\ntarget_comp_id = \"TICKGATE\"\nheartbeat_s = 30",
-        Protocol::Native => "[native]\nuser = \"trader\"\npassword = \"secret\"",
-    };
-    let text = format!(
-        "instruments = \"instruments.csv\"\n[gateway]\naddress = \"{gateway}\"\nsession = 3\naccount = 7\n{login}\n\
-         [load]\nsymbols = [\"ALFA\", \"BETA\"]\nseed = 1\nioc_percent = 50\nlots_max = 5\nrest_ms = 20\n\
-         oversize_lots = 5000\n{load}"
-    );
-    ClientConfig::parse(&text, Path::new("")).unwrap()
-}
-
-/// Client and gateway, turn by turn, a millisecond each.
-struct World {
-    client: Client,
-    gateway: Gateway,
-    now: Timestamp,
-}
-
-impl World {
-    fn new(protocol: Protocol, load: &str, recorder: Recorder) -> Self {
-        let (gateway, address) = Gateway::new(protocol);
-        let config = config(protocol, address, load);
-        let client = Client::new(&config, &*TRADED, Clock::start(), recorder).unwrap();
-        Self {
-            client,
-            gateway,
-            now: Timestamp(1_772_323_200_000_000_000),
-        }
-    }
-
-    fn turn(&mut self) {
-        self.now = self.now + Duration::from_millis(1);
-        self.client.turn(self.now);
-        self.gateway.turn(self.now);
-    }
-
-    fn run_until(&mut self, what: &str, done: impl Fn(&Client) -> bool) {
-        for _ in 0..20_000 {
-            if done(&self.client) {
-                return;
-            }
-            self.turn();
-        }
-        panic!(
-            "never {what}: {:?} {:?}",
-            self.client.progress(),
-            self.client.accounting()
-        );
-    }
-
-    fn log_on(&mut self) {
-        self.run_until("logged on", Client::is_logged_on);
-    }
-
-    fn quote(&mut self, sequence: u64) {
-        let quote = |price| Quote {
-            price: Price(price),
-            quantity: Quantity(100),
-        };
-        let bbo = Bbo {
-            bid: quote(99_990_000_000),
-            ask: quote(100_010_000_000),
-            ..Bbo::default()
-        };
-        let index = usize::try_from(sequence % 2).unwrap();
-        self.client.on_tick(self.now, index, bbo, Trigger::new(4, sequence));
-    }
-}
-
-const PROTOCOLS: [Protocol; 2] = [Protocol::Fix, Protocol::Native];
-
-#[test]
-fn planned_orders_are_all_accounted_for() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 300\norders_per_s = 4000\n", Recorder::off());
-        world.log_on();
-        world.quote(0);
-        world.quote(1);
-        let now = world.now;
-        world.client.start(now);
-        world.run_until("done", |client| client.is_done() && client.is_settled());
-        let accounting = world.client.accounting();
-        assert!(accounting.is_balanced(), "{accounting:?}");
-        assert_eq!(accounting.sent, 300);
-        assert_eq!(accounting.refusals().collect::<Vec<_>>(), [(Reason::MaxQuantity, 1)]);
-        assert!(accounting.filled > 100 && accounting.canceled > 100, "{accounting:?}");
-        assert_eq!(accounting.open, world.gateway.live.len() as u64);
-        assert!(
-            accounting.requests.accepted > accounting.canceled,
-            "some were replaced first"
-        );
-        assert_eq!(world.client.progress().protocol_errors, 0);
-    }
-}
-
-#[test]
-fn planned_times_hold_while_the_client_cannot_send() {
-    let mut world = World::new(
-        Protocol::Native,
-        "orders_max = 100\norders_per_s = 1000\n",
-        Recorder::off(),
-    );
-    // The plan starts a second before anybody can send.
-    let now = world.now;
-    world.client.start(now);
-    world.now = now + Duration::from_secs(1);
-    world.run_until("done", |client| client.is_done() && client.is_settled());
-    assert!(world.client.accounting().is_balanced());
-    assert!(world.client.progress().lag_max >= Duration::from_millis(900));
-}
-
-#[test]
-fn every_so_many_th_tick_sends_an_order_with_its_trigger() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 300\nevery_ticks = 5\n", Recorder::off());
-        world.log_on();
-        world.quote(1);
-        assert_eq!(world.client.progress().sent, 0, "not before the start");
-        let now = world.now;
-        world.client.start(now);
-        for sequence in 2..=50 {
-            world.quote(sequence);
-            world.turn();
-        }
-        world.client.stop();
-        for sequence in 51..60 {
-            world.quote(sequence);
-        }
-        world.run_until("settled", Client::is_settled);
-        let triggers: Vec<u64> = world
-            .gateway
-            .seen
-            .iter()
-            .map(|(trigger, _)| trigger.sequence())
-            .collect();
-        assert_eq!(triggers, [5, 10, 15, 20, 25, 30, 35, 40, 45, 50]);
-        assert!(world.gateway.seen.iter().all(|(trigger, _)| trigger.feed() == 4));
-        assert!(world.client.accounting().is_balanced());
-    }
-}
-
-#[test]
-fn reports_that_a_broken_connection_lost_come_after_the_next_logon() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 200\norders_per_s = 1000\n", Recorder::off());
-        world.log_on();
-        let now = world.now;
-        world.client.start(now);
-        for broken in 1..=3 {
-            world.run_until("sent", |client| client.progress().sent > broken * 40);
-            // The gateway has taken and answered all, and none of the answers leaves.
-            world.now = world.now + Duration::from_millis(1);
-            world.client.turn(world.now);
-            world.gateway.receive(world.now);
-            let now = world.now;
-            world.gateway.disconnect(now);
-        }
-        world.run_until("done", |client| client.is_done() && client.is_settled());
-        let accounting = world.client.accounting();
-        assert!(accounting.is_balanced(), "{accounting:?}");
-        assert_eq!(world.client.progress().connects, 4);
-    }
-}
-
-#[test]
-fn fix_orders_that_a_broken_connection_lost_are_sent_again() {
-    let mut world = World::new(
-        Protocol::Fix,
-        "orders_max = 200\norders_per_s = 1000\n",
-        Recorder::off(),
-    );
-    world.log_on();
-    let now = world.now;
-    world.client.start(now);
-    world.run_until("sent", |client| client.progress().sent > 50);
-    // Orders leave the client and never reach the gateway.
-    for _ in 0..3 {
-        world.now = world.now + Duration::from_millis(1);
-        world.client.turn(world.now);
-    }
-    let now = world.now;
-    world.gateway.disconnect(now);
-    world.run_until("done", |client| client.is_done() && client.is_settled());
-    let accounting = world.client.accounting();
-    assert!(accounting.is_balanced(), "{accounting:?}");
-    assert_eq!(world.gateway.orders, 200);
-}
-
-#[test]
-fn a_client_waits_for_a_gateway_that_is_not_there() {
-    let (gateway, address) = Gateway::new(Protocol::Fix);
-    drop(gateway);
-    let config = config(Protocol::Fix, address, "orders_max = 1\norders_per_s = 1\n");
-    let mut client = Client::new(&config, &*TRADED, Clock::start(), Recorder::off()).unwrap();
-    let mut now = Timestamp(1_772_323_200_000_000_000);
-    client.start(now);
-    for _ in 0..2_000 {
-        now = now + Duration::from_millis(1);
-        client.turn(now);
-    }
-    assert_eq!(client.progress(), Progress::default());
-}
-
-#[test]
-fn a_logout_is_said() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 1\norders_per_s = 1\n", Recorder::off());
-        world.log_on();
-        let now = world.now;
-        world.client.logout(now);
-        for _ in 0..50 {
-            world.turn();
-        }
-        if let Speech::Fix { session, .. } = &world.gateway.speech {
-            assert!(!session.is_logged_on());
-        }
-    }
-}
-
-#[test]
-fn what_was_done_is_recorded() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut recording = Recording::create(directory.path(), "client", &Header::default()).unwrap();
-    let recorder = recording.recorder(4_096);
-    let mut world = World::new(Protocol::Fix, "orders_max = 50\norders_per_s = 1000\n", recorder);
-    world.log_on();
-    let now = world.now;
-    world.client.start(now);
-    world.run_until("done", |client| client.is_done() && client.is_settled());
-    let accounting = world.client.accounting();
-    assert!(accounting.is_balanced());
-    // An order's own report, its fills, and an answer to each request.
-    let reports = accounting.sent + accounting.fills + accounting.requests.sent;
-    let summary = recording.finish(world.now).unwrap();
-    assert_eq!(
-        (summary.records, summary.dropped),
-        (accounting.sent + accounting.requests.sent + reports, 0)
-    );
-}
-
-#[test]
-fn a_symbol_without_an_instrument_is_told() {
-    let config = config(
-        Protocol::Fix,
-        SocketAddr::from(([127, 0, 0, 1], 1)),
-        "orders_max = 1\norders_per_s = 1\n",
-    );
-    let error = Client::new(&config, &TRADED[..1], Clock::start(), Recorder::off())
-        .err()
-        .unwrap();
-    assert_eq!(error.to_string(), "symbol BETA is not in the instrument master");
-}
