@@ -30,6 +30,8 @@ pub enum Kind {
     Timer = 67,
     /// A message of a historical feed.
     FeedMessage = 68,
+    /// A historical feed began, or messages of it were lost.
+    FeedEvent = 69,
     /// A numbered message to a client.
     ClientOutput = Self::OUTPUT | 17,
     /// A numbered message to a venue.
@@ -58,6 +60,7 @@ impl Kind {
         Self::Command,
         Self::Timer,
         Self::FeedMessage,
+        Self::FeedEvent,
         Self::ClientOutput,
         Self::VenueOutput,
         Self::ShardOutput,

@@ -132,6 +132,14 @@ impl Receiver {
         }
     }
 
+    /// Goes on in a session of which everything before `next` was handed on, by a receiver of an earlier process. Called
+    /// before the first datagram.
+    pub fn resume(&mut self, session: Session, next: SequenceNumber) {
+        self.session = Some(session);
+        self.next = next.0;
+        self.known_end = next.0;
+    }
+
     /// Takes a datagram and hands on what it makes available, in order.
     pub fn on_datagram(&mut self, now: Timestamp, datagram: &[u8], deliver: &mut impl FnMut(Event<'_>)) {
         let Ok(packet) = Packet::parse(datagram) else {
@@ -536,6 +544,23 @@ mod tests {
             "what was dropped is asked for"
         );
         assert_eq!(feed(&mut receiver, now, &packet(SESSION, 8, 10)), messages(8..=10));
+    }
+
+    #[test]
+    fn a_receiver_that_resumes_asks_for_what_was_sent_meanwhile_and_gives_way_to_a_new_session() {
+        let now = Timestamp(1_000_000_000_000);
+        let mut receiver = Receiver::new(&CONFIG);
+        receiver.resume(SESSION, SequenceNumber(4));
+        assert_eq!(feed(&mut receiver, now, &packet(SESSION, 2, 3)), [], "handed on before");
+        assert_eq!(feed(&mut receiver, now, &packet(SESSION, 6, 6)), []);
+        assert_eq!(request(&mut receiver, now), Some((4, 2)));
+        assert_eq!(feed(&mut receiver, now, &packet(SESSION, 4, 5)), messages(4..=6));
+
+        let other = Session(*b"OTHER00001");
+        let mut receiver = Receiver::new(&CONFIG);
+        receiver.resume(SESSION, SequenceNumber(4));
+        let started = feed(&mut receiver, now, &packet(other, 1, 1));
+        assert_eq!(started[0], Seen::Started(other, 1));
     }
 
     #[test]
