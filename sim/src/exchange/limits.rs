@@ -14,3 +14,24 @@ pub const MAX_CLIENT_ORDERS: usize = 1 << SLOT_BITS;
 
 /// Highest price that ITCH 5.0 allows, 4 decimals.
 pub(crate) const MAX_PRICE_E4: i64 = 2_000_000_000;
+
+/// Longest datagram of a recording, bytes: an Ethernet jumbo frame's.
+pub(crate) const MAX_DATAGRAM_LENGTH: usize = 9_000;
+
+/// Destinations of the feed, at most.
+pub const MAX_DESTINATIONS: usize = 16;
+
+/// Messages taken from one session's link in a turn.
+pub(crate) const REQUESTS_PER_TURN: usize = 32;
+
+/// Datagrams of the recording taken in a turn: few, so that a session's request does not wait long.
+pub(crate) const DATAGRAMS_PER_TURN: usize = 4;
+
+/// Packets of the feed sent in a turn.
+pub(crate) const PACKETS_PER_TURN: usize = 64;
+
+/// Requests for retransmission answered in a turn.
+pub(crate) const GAP_REQUESTS_PER_TURN: usize = 16;
+
+/// Reports of a turn that wait for their stamp; more are stamped at once.
+pub(crate) const REPORTS_HELD_PER_TURN: usize = 4_096;

@@ -16,14 +16,41 @@
 //! - When history starts anew, what it left in the book is deleted.
 
 mod client_orders;
+mod component;
+mod config;
 mod desk;
+mod engine;
 mod feed;
 mod history;
+mod journal;
 mod limits;
 mod listing;
+mod live;
 mod market;
+mod market_data;
+mod open;
+mod record;
+mod recovery;
 mod requests;
+#[cfg(test)]
+mod tests;
 
-pub use limits::{MAX_CLIENT_ORDERS, MAX_INSTRUMENTS, MAX_SESSIONS};
+pub use component::{Exchange, ExchangeCounters, Parts, StartError};
+pub use config::{ConfigError, ExchangeConfig, Idle, JournalConfig, SessionConfig};
+pub use journal::{Journal, NoJournal};
+pub use limits::{MAX_CLIENT_ORDERS, MAX_DESTINATIONS, MAX_INSTRUMENTS, MAX_SESSIONS};
 pub use listing::ListingError;
 pub use market::{Market, MarketCapacity, MarketConfig, MarketCounters, Outputs, SessionRules};
+pub use market_data::{FeedConfig, HistoryConfig, SocketCounters};
+pub use open::AnyJournal;
+pub use recovery::{CoreConfig, Recovered, Recovery, RecoveryError};
+
+use proto::mold::Session;
+use types::SequenceNumber;
+
+/// Where a numbered feed goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FeedNumbers {
+    session: Session,
+    next: SequenceNumber,
+}

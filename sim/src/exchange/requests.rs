@@ -93,7 +93,8 @@ impl Market {
             if !is_reached || wanted.is_zero() {
                 break;
             }
-            reached += level.orders as usize;
+            // Each has a lot at least.
+            reached += usize::try_from(wanted.0).map_or(level.orders as usize, |lots| lots.min(level.orders as usize));
             wanted = wanted.saturating_sub(level.quantity);
         }
         FIXED_REPORTS + reached

@@ -1,5 +1,6 @@
 //! The simulator from outside.
 
+mod exchange;
 mod feed_book;
 mod history_rules;
 mod market;

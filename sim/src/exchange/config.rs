@@ -1,0 +1,469 @@
+//! The exchange's config: TOML as it is written ([`raw`]), and the checked form that the program uses.
+//!
+//! Keys carry their units, and a key that nobody knows is refused. Nothing that decides has a default.
+
+use super::limits::{MAX_CLIENT_ORDERS, MAX_SESSIONS};
+use super::live::journal_room;
+use super::market::{MarketCapacity, MarketConfig, SessionRules};
+use super::market_data::{FeedConfig, HistoryConfig};
+use super::recovery::CoreConfig;
+use matcher::SelfMatch;
+use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, TcpLinkConfig};
+use net::options::UdpOptions;
+use proto::ltp;
+use proto::native::MAX_MESSAGE_LENGTH;
+use proto::soup::{Password, SessionName, UserName};
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use types::{Duration, Instrument, SessionId, TradingDay};
+
+/// A config that was checked.
+#[derive(Clone, Debug)]
+pub struct ExchangeConfig {
+    /// The instrument master.
+    pub instruments: PathBuf,
+    /// The trading day that it begins or goes on with.
+    pub trading_day: TradingDay,
+    /// The CPU its thread is pinned to; `None` leaves it unpinned.
+    pub cpu: Option<usize>,
+    /// What its thread does when there is nothing to do.
+    pub idle: Idle,
+    /// How much the market holds.
+    pub capacity: MarketCapacity,
+    /// What happens when orders of one account meet.
+    pub self_match: SelfMatch,
+    /// Where the feed goes.
+    pub feed: FeedConfig,
+    /// Messages of the feed that are kept for those who missed them.
+    pub retransmit_messages: usize,
+    /// Silence of the feed after which it tells its next number.
+    pub feed_heartbeat: Duration,
+    /// Where the recording comes from; `None`: the market is its clients'.
+    pub history: Option<HistoryConfig>,
+    /// Messages of the recording that may wait behind a gap.
+    pub history_window: usize,
+    /// Where everything is written down; `None`: nothing outlives the process.
+    pub journal: Option<JournalConfig>,
+    /// The order sessions.
+    pub sessions: Vec<SessionConfig>,
+}
+
+/// What a thread without work does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// It looks again at once: lowest latency, a whole core.
+    Spin,
+    /// It sleeps some ten microseconds at a time: for cores that are shared.
+    Backoff,
+}
+
+/// `[journal]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JournalConfig {
+    /// Where its files are.
+    pub directory: PathBuf,
+    /// Bytes of its ring in shared memory.
+    pub ring_bytes: usize,
+    /// Bytes of a file on disk.
+    pub segment_bytes: u64,
+    /// How safe the record of an output must be before the output leaves.
+    pub watermark: journal::Watermark,
+    /// The CPU of the thread that writes to disk; `None` lets the system choose.
+    pub drainer_cpu: Option<usize>,
+}
+
+/// `[[sessions]]`.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionConfig {
+    /// What the market must know of it.
+    pub rules: SessionRules,
+    /// Its link, the listening end.
+    pub link: LinkConfig,
+}
+
+/// What is wrong with a config, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigError(String);
+
+impl ExchangeConfig {
+    /// Reads and checks a file. Paths in it are relative to it.
+    ///
+    /// # Errors
+    /// It cannot be read, is no TOML of this form, or contradicts itself.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let in_file = |what: String| ConfigError(format!("{}: {what}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| in_file(error.to_string()))?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        Self::parse(&text, base).map_err(|ConfigError(what)| in_file(what))
+    }
+
+    /// Checks the text of a file in `base`.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn parse(text: &str, base: &Path) -> Result<Self, ConfigError> {
+        let raw: raw::Exchange = toml::from_str(text).map_err(|error| ConfigError(error.to_string()))?;
+        raw.check(base).map_err(ConfigError)
+    }
+
+    /// Bytes that an exchange with this `core` allocates, but for small change.
+    #[must_use]
+    pub fn memory(&self, core: &CoreConfig) -> usize {
+        let links: usize = self.sessions.iter().map(|session| session.link.memory()).sum();
+        core.memory() + links + self.journal.as_ref().map_or(0, |journal| journal.ring_bytes)
+    }
+
+    /// What decides, for a market of these instruments.
+    #[must_use]
+    pub fn core(&self, instruments: Vec<Instrument>) -> CoreConfig {
+        CoreConfig {
+            market: MarketConfig {
+                instruments,
+                sessions: self.sessions.iter().map(|session| session.rules).collect(),
+                capacity: self.capacity,
+                self_match: self.self_match,
+            },
+            windows: self.sessions.iter().map(|session| session.link.window()).collect(),
+            retransmit_messages: self.retransmit_messages,
+            history_window: self.history_window,
+            heartbeat: self.feed_heartbeat,
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The file as it is written: one struct a table.
+mod raw {
+    use serde::Deserialize;
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::path::PathBuf;
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Exchange {
+        pub(super) instruments: PathBuf,
+        pub(super) trading_day: u32,
+        pub(super) self_match: SelfMatch,
+        pub(super) cpu: Option<usize>,
+        pub(super) idle: Idle,
+        pub(super) capacity: Capacity,
+        pub(super) feed: Feed,
+        pub(super) history: Option<History>,
+        pub(super) journal: Option<Journal>,
+        pub(super) sessions: Vec<Session>,
+    }
+
+    #[derive(Deserialize, Clone, Copy)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) enum SelfMatch {
+        Allow,
+        CancelNewest,
+    }
+
+    #[derive(Deserialize, Clone, Copy)]
+    #[serde(rename_all = "lowercase")]
+    pub(super) enum Idle {
+        Spin,
+        Backoff,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Capacity {
+        pub(super) orders: usize,
+        pub(super) levels: usize,
+        pub(super) client_orders: usize,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Feed {
+        pub(super) id: u8,
+        pub(super) local: SocketAddr,
+        pub(super) destinations: Vec<SocketAddr>,
+        pub(super) interface: Option<Ipv4Addr>,
+        pub(super) retransmit_messages: usize,
+        pub(super) heartbeat_ms: u64,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct History {
+        pub(super) listen: SocketAddr,
+        pub(super) request: Option<SocketAddr>,
+        pub(super) interface: Option<Ipv4Addr>,
+        pub(super) window_messages: usize,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Journal {
+        pub(super) directory: PathBuf,
+        pub(super) ring_bytes: usize,
+        pub(super) segment_bytes: u64,
+        pub(super) watermark: Watermark,
+        pub(super) drainer_cpu: Option<usize>,
+    }
+
+    #[derive(Deserialize, Clone, Copy)]
+    #[serde(rename_all = "lowercase")]
+    pub(super) enum Watermark {
+        Appended,
+        Written,
+        Synced,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Session {
+        pub(super) id: u16,
+        pub(super) transport: Transport,
+        pub(super) listen: SocketAddr,
+        pub(super) window_messages: usize,
+        pub(super) heartbeat_ms: u64,
+        pub(super) dead_after_ms: u64,
+        pub(super) cancel_on_disconnect: Option<bool>,
+        pub(super) user: Option<String>,
+        pub(super) password: Option<String>,
+    }
+
+    #[derive(Deserialize, Clone, Copy)]
+    #[serde(rename_all = "lowercase")]
+    pub(super) enum Transport {
+        Ltp,
+        Tcp,
+    }
+}
+
+impl raw::Exchange {
+    fn check(self, base: &Path) -> Result<ExchangeConfig, String> {
+        let capacity = self.capacity.check()?;
+        if !(1..=MAX_SESSIONS).contains(&self.sessions.len()) {
+            return Err(format!("[[sessions]]: 1 to {MAX_SESSIONS} are possible"));
+        }
+        let mut ids: Vec<u16> = self.sessions.iter().map(|session| session.id).collect();
+        ids.sort_unstable();
+        if ids[0] == 0 || ids.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("[[sessions]]: every session has an id of its own, above 0".to_owned());
+        }
+        let history_window = self.history.as_ref().map_or(0, |history| history.window_messages);
+        in_range("[history] window_messages", history_window, 0, WINDOW_MAX)?;
+        in_range(
+            "[feed] retransmit_messages",
+            self.feed.retransmit_messages,
+            1,
+            WINDOW_MAX,
+        )?;
+        Ok(ExchangeConfig {
+            instruments: base.join(self.instruments),
+            trading_day: trading_day(self.trading_day)?,
+            cpu: self.cpu,
+            idle: match self.idle {
+                raw::Idle::Spin => Idle::Spin,
+                raw::Idle::Backoff => Idle::Backoff,
+            },
+            capacity,
+            self_match: match self.self_match {
+                raw::SelfMatch::Allow => SelfMatch::Allow,
+                raw::SelfMatch::CancelNewest => SelfMatch::CancelNewest,
+            },
+            retransmit_messages: self.feed.retransmit_messages,
+            feed_heartbeat: Duration::from_millis(self.feed.heartbeat_ms),
+            feed: FeedConfig {
+                id: self.feed.id,
+                local: self.feed.local,
+                destinations: self.feed.destinations,
+                interface: self.feed.interface.unwrap_or(Ipv4Addr::LOCALHOST),
+            },
+            history: self.history.map(|history| HistoryConfig {
+                listen: history.listen,
+                request: history.request,
+                interface: history.interface.unwrap_or(Ipv4Addr::LOCALHOST),
+            }),
+            history_window,
+            journal: self
+                .journal
+                .map(|journal| {
+                    journal.check(
+                        base,
+                        journal_room(capacity.client_orders, self.sessions.len(), history_window),
+                    )
+                })
+                .transpose()?,
+            sessions: self
+                .sessions
+                .iter()
+                .map(raw::Session::check)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl raw::Capacity {
+    fn check(&self) -> Result<MarketCapacity, String> {
+        in_range("[capacity] orders", self.orders, 1, matcher::MAX_ORDERS)?;
+        in_range("[capacity] levels", self.levels, 1, self.orders)?;
+        in_range(
+            "[capacity] client_orders",
+            self.client_orders,
+            1,
+            MAX_CLIENT_ORDERS.min(self.orders),
+        )?;
+        Ok(MarketCapacity {
+            orders: self.orders,
+            levels: self.levels,
+            client_orders: self.client_orders,
+        })
+    }
+}
+
+impl raw::Journal {
+    /// `least` bytes are what the largest input may need.
+    fn check(self, base: &Path, least: usize) -> Result<JournalConfig, String> {
+        if self.ring_bytes < least {
+            return Err(format!(
+                "[journal] ring_bytes = {} must be at least {least} for these capacities",
+                self.ring_bytes
+            ));
+        }
+        Ok(JournalConfig {
+            directory: base.join(self.directory),
+            ring_bytes: self.ring_bytes,
+            segment_bytes: self.segment_bytes,
+            watermark: match self.watermark {
+                raw::Watermark::Appended => journal::Watermark::Appended,
+                raw::Watermark::Written => journal::Watermark::Written,
+                raw::Watermark::Synced => journal::Watermark::Synced,
+            },
+            drainer_cpu: self.drainer_cpu,
+        })
+    }
+}
+
+impl raw::Session {
+    fn check(&self) -> Result<SessionConfig, String> {
+        let link = match self.transport {
+            raw::Transport::Ltp => self.ltp(),
+            raw::Transport::Tcp => self.tcp(),
+        };
+        Ok(SessionConfig {
+            rules: SessionRules {
+                id: SessionId(self.id),
+                cancel_on_disconnect: self.cancel_on_disconnect.unwrap_or(true),
+            },
+            link: link.map_err(|what| format!("session {}: {what}", self.id))?,
+        })
+    }
+
+    fn ltp(&self) -> Result<LinkConfig, String> {
+        let mut ltp = ltp::Config::new(SessionId(self.id), self.window_messages, MAX_MESSAGE_LENGTH);
+        ltp.heartbeat = Duration::from_millis(self.heartbeat_ms);
+        ltp.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+        ltp.check().map_err(|error| error.to_string())?;
+        Ok(LinkConfig::Ltp(LtpLinkConfig {
+            end: self.end(),
+            ltp,
+            udp: UdpOptions::default(),
+        }))
+    }
+
+    fn tcp(&self) -> Result<LinkConfig, String> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
+        let login = (UserName::new(&text(&self.user)), Password::new(&text(&self.password)));
+        let ((Some(user), Some(password)), Some(_), Some(_)) = (login, &self.user, &self.password) else {
+            return Err("TCP needs user (at most 6 characters) and password (at most 10)".to_owned());
+        };
+        let session = SessionName::new(self.id.to_string().as_bytes()).ok_or("its id is no session name")?;
+        let mut tcp = TcpLinkConfig::new(self.end(), user, password, session);
+        tcp.window = self.window_messages;
+        tcp.max_message = MAX_MESSAGE_LENGTH;
+        tcp.timing.heartbeat = Duration::from_millis(self.heartbeat_ms);
+        tcp.timing.dead_after = Duration::from_millis(self.dead_after_ms);
+        Ok(LinkConfig::Tcp(tcp))
+    }
+
+    const fn end(&self) -> LinkEnd {
+        LinkEnd::Listen { local: self.listen }
+    }
+}
+
+fn in_range(what: &str, value: usize, least: usize, most: usize) -> Result<(), String> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{what} = {value} must be from {least} to {most}"))
+    }
+}
+
+fn trading_day(day: u32) -> Result<TradingDay, String> {
+    let (year, month, date) = (day / 10_000, day / 100 % 100, day % 100);
+    if (1_970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&date) {
+        Ok(TradingDay(day))
+    } else {
+        Err(format!("trading_day = {day} is no day; write it as yyyymmdd"))
+    }
+}
+
+/// Most messages kept for retransmission or waiting behind a gap.
+const WINDOW_MAX: usize = 1 << 22;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/exchange.toml");
+
+    fn changed(from: &str, to: &str) -> Result<ExchangeConfig, ConfigError> {
+        let text = std::fs::read_to_string(PATH).unwrap();
+        assert!(text.contains(from), "{from}");
+        ExchangeConfig::parse(&text.replacen(from, to, 1), Path::new("/base"))
+    }
+
+    #[test]
+    fn the_example_loads() {
+        let config = ExchangeConfig::load(Path::new(PATH)).unwrap();
+        assert!(config.instruments.ends_with("instruments.csv"));
+        assert!(config.journal.is_some() && config.history.is_some());
+        assert!(config.sessions.iter().all(|session| session.rules.cancel_on_disconnect));
+        assert!(matches!(config.sessions[0].link, LinkConfig::Ltp(_)));
+        let mib = config.memory(&config.core(Vec::new())) >> 20;
+        assert!((100..300).contains(&mib), "{mib} MiB");
+    }
+
+    #[test]
+    fn a_session_may_be_over_tcp() {
+        let config = changed(
+            "transport = \"ltp\"",
+            "transport = \"tcp\"\nuser = \"gate\"\npassword = \"secret\"",
+        )
+        .unwrap();
+        assert!(matches!(config.sessions[0].link, LinkConfig::Tcp(_)));
+        let error = changed("transport = \"ltp\"", "transport = \"tcp\"").unwrap_err();
+        assert!(error.to_string().contains("TCP needs user"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let wrong = [
+            ("idle =", "idel = \"spin\"\nidle =", "idel"),
+            ("20261130", "20261330", "trading_day"),
+            ("ring_bytes = 67_108_864", "ring_bytes = 4_096", "ring_bytes"),
+            ("self_match = \"cancel_newest\"", "", "self_match"),
+            ("client_orders = ", "client_orders = 9", "client_orders"),
+            ("window_messages = 65_536", "window_messages = 0", "session 1: window"),
+            ("id = 1\ntransport", "id = 0\ntransport", "above 0"),
+        ];
+        for (from, to, expected) in wrong {
+            let error = changed(from, to).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected}: {error}");
+        }
+    }
+}
