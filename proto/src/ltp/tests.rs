@@ -3,6 +3,7 @@
 use super::wire::{self, Body, HEADER_LENGTH, Kind};
 use super::*;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 use types::{Duration, SequenceNumber, SessionId, Timestamp};
@@ -677,6 +678,40 @@ fn without_packing_each_message_has_its_datagram() {
         .filter(|&kind| kind == Kind::Data)
         .count();
     assert_eq!(data, 10);
+}
+
+/// The example in docs/ltp.md: a line a datagram, its direction, its kind, and its bytes in hexadecimal.
+#[test]
+fn the_example_of_the_document_is_what_is_sent() {
+    let document = include_str!("../../../docs/ltp.md");
+    let example = document.split("```hex\n").nth(1).unwrap().split("```").next().unwrap();
+    let written: Vec<_> = example
+        .lines()
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            let from = if words.next() == Some("→") {
+                INITIATOR
+            } else {
+                ACCEPTOR
+            };
+            let kind = words.next().unwrap();
+            (from, String::from(kind), words.collect::<String>())
+        })
+        .collect();
+
+    let mut pair = Pair::new();
+    pair.run_for(Duration::from_micros(50));
+    pair.send(INITIATOR, b"order");
+    pair.run_for(Duration::from_micros(50));
+    let sent: Vec<_> = pair
+        .sent
+        .iter()
+        .map(|(_, from, datagram)| {
+            let bytes: String = datagram.iter().map(|byte| std::format!("{byte:02x}")).collect();
+            (*from, std::format!("{:?}", kind(datagram)), bytes)
+        })
+        .collect();
+    assert_eq!(sent, written);
 }
 
 proptest! {
