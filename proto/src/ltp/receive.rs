@@ -193,3 +193,99 @@ impl Gaps {
         attempts: 0,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000);
+    const SOON: Duration = Duration(100);
+
+    /// A ring that has received these numbers, each in a datagram of its own.
+    fn ring(numbers: &[u64]) -> ReceiveRing {
+        let mut ring = ReceiveRing::new(8, 4, 1);
+        for &number in numbers {
+            assert!(ring.insert(number, b"abcd"));
+            ring.show(number, number + 1, NOW, Duration(0));
+        }
+        ring
+    }
+
+    #[test]
+    fn messages_are_handed_out_in_order_and_once() {
+        let mut ring = ring(&[2, 1, 4]);
+        let mut out = [0; 4];
+        assert_eq!(ring.take(&mut out), Some((1, 4)));
+        assert_eq!(ring.take(&mut out), Some((2, 4)));
+        assert_eq!(ring.take(&mut out), None);
+        for number in [1, 2, 4] {
+            assert!(!ring.insert(number, b"abcd"));
+        }
+        assert_eq!((ring.next(), ring.contiguous()), (3, 3));
+    }
+
+    #[test]
+    fn the_window_moves_with_what_is_handed_out() {
+        let mut ring = ring(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(ring.has_place_below(9) && !ring.has_place_below(10));
+        ring.take(&mut [0; 4]);
+        assert!(ring.has_place_below(10));
+        assert!(ring.insert(9, b"abcd"));
+    }
+
+    #[test]
+    fn a_gap_is_wanted_at_once_and_again_until_it_is_closed() {
+        let mut ring = ring(&[1, 4]);
+        let range = ring.wanted(NOW, 64).unwrap();
+        assert_eq!(range, 2..5);
+        assert!(ring.is_missing(2) && ring.is_missing(3) && !ring.is_missing(4));
+        ring.asked(&range, NOW + SOON);
+        assert_eq!((ring.wanted(NOW, 64), ring.ask_at()), (None, NOW + SOON));
+        assert_eq!(ring.wanted(NOW + SOON, 64), Some(2..5));
+        assert_eq!(ring.attempts(), 1);
+        for number in [2, 3] {
+            ring.insert(number, b"abcd");
+            ring.show(number, number + 1, NOW, Duration(0));
+        }
+        assert_eq!((ring.ask_at(), ring.attempts()), (NEVER, 0));
+    }
+
+    #[test]
+    fn a_new_gap_does_not_ask_for_the_old_one_again() {
+        let mut ring = ring(&[1, 3]);
+        let range = ring.wanted(NOW, 64).unwrap();
+        ring.asked(&range, NOW + SOON);
+        ring.insert(6, b"abcd");
+        ring.show(6, 7, NOW, Duration(0));
+        assert_eq!(ring.wanted(NOW, 64), Some(4..7));
+    }
+
+    #[test]
+    fn a_long_gap_is_asked_for_in_parts() {
+        let mut ring = ring(&[1, 8]);
+        let range = ring.wanted(NOW, 4).unwrap();
+        assert_eq!(range, 2..6);
+        ring.asked(&range, NOW + SOON);
+        assert_eq!(ring.wanted(NOW, 4), Some(6..9));
+    }
+
+    #[test]
+    fn a_gap_that_fills_within_the_allowance_is_not_asked_for() {
+        let mut ring = ring(&[1]);
+        ring.insert(3, b"abcd");
+        ring.show(3, 4, NOW, SOON);
+        assert_eq!(ring.ask_at(), NOW + SOON);
+        ring.insert(2, b"abcd");
+        ring.show(2, 3, NOW, SOON);
+        assert_eq!(ring.ask_at(), NEVER);
+    }
+
+    #[test]
+    fn a_new_session_forgets_what_was_not_handed_out() {
+        let mut ring = ring(&[1, 2, 4]);
+        ring.take(&mut [0; 4]);
+        ring.start();
+        assert_eq!((ring.next(), ring.contiguous(), ring.ask_at()), (2, 2, NEVER));
+        assert!(ring.insert(4, b"abcd"));
+    }
+}

@@ -30,8 +30,6 @@ pub(super) struct Session {
     /// When the initiator calls again.
     retry_at: Timestamp,
     retry_interval: Duration,
-    /// Second steps sent in this attempt.
-    tries: u32,
     reply: Reply,
 }
 
@@ -108,7 +106,6 @@ impl Session {
             attempts: 0,
             retry_at: NEVER,
             retry_interval: RETRY_FIRST,
-            tries: 0,
             reply: Reply::None,
         };
         if role == Role::Initiator {
@@ -146,7 +143,6 @@ impl Session {
         self.initiator_nonce = mix(self.seed ^ mix(self.attempts));
         self.acceptor_nonce = 0;
         self.epoch = self.seed.saturating_add(self.attempts);
-        self.tries = 0;
         self.retry_at = at;
         self.retry_interval = RETRY_FIRST;
     }
@@ -219,7 +215,6 @@ impl Session {
     /// The second step leaves now, and again if it stays unanswered.
     fn second_step(&mut self, now: Timestamp) {
         self.reply = Reply::Establish;
-        self.tries += 1;
         self.schedule_retry(now);
     }
 
@@ -342,12 +337,8 @@ impl Session {
             return None;
         }
         if self.state == State::Establishing {
-            if self.tries < ESTABLISH_TRIES {
-                self.second_step(now);
-                return self.poll_reply(standing, out);
-            }
-            // The acceptor may have restarted since it answered.
-            self.negotiate(now);
+            self.second_step(now);
+            return self.poll_reply(standing, out);
         }
         self.schedule_retry(now);
         let negotiate = Negotiate {
@@ -431,6 +422,3 @@ const RETRY_LAST: Duration = Duration::from_millis(10);
 
 /// How long an initiator waits after a refusal that a person has to look at.
 const RETRY_REFUSED: Duration = Duration::from_millis(100);
-
-/// Second steps before the initiator begins anew.
-const ESTABLISH_TRIES: u32 = 4;

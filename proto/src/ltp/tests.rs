@@ -287,6 +287,29 @@ fn a_gap_is_asked_for_at_once_and_repaired_in_a_round_trip() {
 }
 
 #[test]
+fn a_request_that_is_lost_is_repeated() {
+    let slow = Config {
+        rto_floor: Duration::from_millis(2),
+        ..config()
+    };
+    let mut pair = Pair::of(slow, config(), Resume::START, Resume::START);
+    pair.send(INITIATOR, b"first");
+    pair.send(ACCEPTOR, b"first");
+    pair.run_for(Duration::from_millis(1));
+    pair.loses = |_, datagram| datagram.ends_with(b"lost") || kind(datagram) == Kind::Nak;
+    pair.losses = 2;
+    pair.send(INITIATOR, b"lost");
+    pair.turn(INITIATOR);
+    pair.send(INITIATOR, b"next");
+    let took = pair.run_until_received(ACCEPTOR, 3);
+    assert!(took < Duration::from_micros(150), "{took}");
+    assert_eq!(
+        (pair.counters(ACCEPTOR).naks_sent, pair.counters(INITIATOR).timeouts),
+        (2, 0)
+    );
+}
+
+#[test]
 fn a_lost_last_message_costs_the_floor_of_the_timeout() {
     let mut pair = Pair::up();
     pair.loses = |_, datagram| datagram.ends_with(b"last");
@@ -383,9 +406,10 @@ fn ones_own_pause_is_not_the_peers_silence() {
     pair.asleep = Some(INITIATOR);
     pair.run_for(Duration::from_millis(90));
     pair.now = pair.now + Duration::from_secs(10);
-    pair.asleep = None;
-    pair.turn(INITIATOR);
-    assert!(pair.ends[INITIATOR].is_up());
+    // Before it has looked into its socket.
+    let (now, end) = (pair.now, &mut pair.ends[INITIATOR]);
+    assert!(end.poll_transmit(now, 0, &mut [0; 1_472]).is_some());
+    assert!(end.is_up());
 }
 
 #[test]
@@ -440,6 +464,11 @@ fn a_restarted_initiator_takes_the_place_of_its_old_session_at_once() {
     pair.run_for(Duration::from_micros(100));
     assert_eq!(pair.messages[ACCEPTOR], [b"order 1", b"order 2"]);
     assert_eq!(pair.messages[INITIATOR], [b"report 1"]);
+    // At once, and not by a timeout.
+    assert_eq!(
+        (pair.counters(INITIATOR).timeouts, pair.counters(ACCEPTOR).timeouts),
+        (0, 0)
+    );
     let (old, new) = (Event::Up { epoch: 1_001 }, Event::Up { epoch: 5_001 });
     let reason = DownReason::Superseded;
     assert_eq!(pair.events[ACCEPTOR], [old, Event::Down { reason }, new]);
