@@ -1,5 +1,12 @@
 //! The `tickgate` command: one file a subcommand.
 
+mod client;
+mod demo;
+mod exchange;
+mod gateway;
+mod journal;
+mod process;
+mod recording;
 mod replay;
 mod report;
 
@@ -20,6 +27,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
+    Gateway(gateway::Args),
+    Exchange(exchange::Args),
+    Client(client::Args),
+    Journal(journal::Args),
     Replay(replay::Args),
     Report(report::Args),
 }
@@ -52,6 +64,11 @@ fn main() -> ExitCode {
     start_log();
     // Exit status 2 for wrong use (clap's own), 1 for failure.
     let result: Result<(), Failure> = match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Exchange(args) => exchange::run(&args),
+        Command::Client(args) => client::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
+        Command::Journal(args) => journal::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
     };

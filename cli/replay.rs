@@ -416,7 +416,7 @@ impl Progress {
     }
 }
 
-fn parse_symbol(text: &str) -> Result<Symbol, String> {
+pub(crate) fn parse_symbol(text: &str) -> Result<Symbol, String> {
     Symbol::new(text.as_bytes()).ok_or_else(|| format!("'{text}' is no symbol"))
 }
 

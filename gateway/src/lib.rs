@@ -1,1 +1,30 @@
-//! To be written.
+//! The gateway: one shard a core, each with its sessions, order logic, journal and venue links wired together.
+//!
+//! Where to read: [`shard`] is the way of an order, in decisions alone. `worker` is the loop that feeds it from sockets,
+//! links and rings. [`effects`] is the seam between the two, `live` and [`replay`] its two sides.
+#![forbid(unsafe_code)]
+
+mod client_output;
+mod clients;
+pub mod config;
+mod crossing;
+pub mod effects;
+pub mod executor;
+pub mod feed;
+pub mod gateway;
+pub mod harness;
+mod instruments;
+pub mod limits;
+mod live;
+mod logon;
+mod outbox;
+pub mod record;
+pub mod references;
+pub mod replay;
+mod session;
+pub mod shard;
+pub mod shared_limits;
+pub mod status;
+mod worker;
+
+pub use config::Config;

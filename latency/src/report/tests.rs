@@ -57,7 +57,7 @@ impl Run {
         self.orders += 1;
         let number = self.orders;
         let order_id = OrderId::new(ShardId(1), number);
-        let trigger = Trigger::new(1, number * 10 + if number % 2 == 0 { 0 } else { 9 });
+        let trigger = Trigger::new(1, number * 10 + if number.is_multiple_of(2) { 0 } else { 9 });
         let mut times = [Timestamp::NONE; Tap::COUNT];
         let mut time = START + at - hop_ns(Tap::TickReceived) - hop_ns(Tap::OrderSent);
         for tap in Tap::ALL {

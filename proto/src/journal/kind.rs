@@ -22,10 +22,8 @@ pub enum Kind {
     ShardMessage = 48,
     /// A reference price that was used.
     ReferencePrice = 64,
-    /// A shared limit that was granted or given back.
-    SharedGrant = 65,
-    /// A limit, kill switch or other order of the operator.
-    Command = 66,
+    /// There was no room for a request, or a shared limit was used up. No record means that both were granted.
+    Refusal = 65,
     /// A timer that fired.
     Timer = 67,
     /// A message of a historical feed.
@@ -56,8 +54,7 @@ impl Kind {
         Self::VenueMessage,
         Self::ShardMessage,
         Self::ReferencePrice,
-        Self::SharedGrant,
-        Self::Command,
+        Self::Refusal,
         Self::Timer,
         Self::FeedMessage,
         Self::FeedEvent,

@@ -1,0 +1,176 @@
+//! `tickgate gateway`: the gateway alone.
+
+use crate::process::{self, Interrupt};
+use crate::{Failure, recording};
+use ::gateway::config::{Config, Idle};
+use ::gateway::executor::Running;
+use ::gateway::feed::PriceFeed;
+use ::gateway::gateway::{Gateway, PreparedShard};
+use clap::Args as ClapArgs;
+use latency::clock::Clock;
+use latency::{Placement, Recorder, Recording, RecordingThread};
+use net::link::LinkConfig;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// Runs the gateway: FIX and native orders in, risk and first-stage match, out to the venues.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Args {
+    /// The config, such as `configs/gateway.toml`.
+    #[arg(short, long, value_name = "FILE")]
+    config: PathBuf,
+
+    /// Check the config and the host, print memory and placement, and exit.
+    #[arg(long)]
+    check: bool,
+
+    /// Record the stamps at the gateway's taps into this directory, for `tickgate report`.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+}
+
+/// Runs the subcommand until it is interrupted.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    if args.check {
+        print_config(&config);
+        Gateway::check_host(&config)?;
+        println!("the config and this host are fine");
+        return Ok(());
+    }
+    // Threads that are not pinned start before those that are: a thread inherits the mask of the one that starts it.
+    let clock = Clock::start();
+    let interrupt = Interrupt::new()?;
+    let (recorders, recording) = record(args, &config, &clock)?;
+    let gateway = Gateway::prepare(config, clock)?;
+    print_config(gateway.config());
+    print_memory(&gateway);
+    let statuses = gateway.statuses().to_vec();
+    let feed = match PriceFeed::open(gateway.config(), gateway.references())? {
+        Some(feed) => {
+            let cpu = gateway.config().feed.and_then(|feed| feed.cpu);
+            Some(process::spawn("price feed", cpu, clock, feed)?)
+        }
+        None => None,
+    };
+    let running = gateway
+        .into_shards()
+        .into_iter()
+        .zip(recorders)
+        .map(|(shard, recorder): (PreparedShard, Recorder)| shard.run(recorder, |socket| socket))
+        .collect::<Result<Vec<Running>, _>>()?;
+    for (shard, status) in statuses.iter().enumerate() {
+        let (fix, native) = status.addresses();
+        let shown = |address: Option<_>| {
+            address.map_or_else(
+                || "nowhere".to_owned(),
+                |address: std::net::SocketAddr| address.to_string(),
+            )
+        };
+        println!("shard {shard}: FIX on {}, native on {}", shown(fix), shown(native));
+    }
+    println!("running; interrupt to stop");
+    interrupt.wait();
+    for shard in running {
+        shard.stop()?;
+    }
+    if let Some(feed) = feed {
+        feed.stop();
+    }
+    if let Some(recording) = recording {
+        let summary = recording.finish(&clock)?;
+        println!(
+            "{} records in {}, {} dropped",
+            summary.records,
+            summary.path.display(),
+            summary.dropped
+        );
+    }
+    for (shard, status) in statuses.iter().enumerate() {
+        let (accepted, open) = (
+            status.accepted.load(Ordering::Relaxed),
+            status.open_orders.load(Ordering::Relaxed),
+        );
+        println!("shard {shard}: {accepted} orders accepted, {open} open");
+    }
+    Ok(())
+}
+
+/// One recorder a shard, and the thread that writes what they keep.
+fn record(args: &Args, config: &Config, clock: &Clock) -> Result<(Vec<Recorder>, Option<RecordingThread>), Failure> {
+    let Some(directory) = &args.record else {
+        return Ok((config.shards.iter().map(|_| Recorder::off()).collect(), None));
+    };
+    let placement = config
+        .shards
+        .iter()
+        .map(|shard| Placement {
+            thread: format!("gateway shard {}", shard.id),
+            core: shard.cpu.and_then(|cpu| u32::try_from(cpu).ok()),
+        })
+        .collect();
+    let spins = config.shards.iter().all(|shard| shard.idle == Idle::Spin);
+    let mut header = recording::header("gateway", clock, placement, if spins { "spin" } else { "backoff" });
+    header.transports = vec!["clients: TCP".to_owned(), format!("venue: {}", transports(config))];
+    let mut recording = Recording::create(directory, "gateway", &header)?;
+    let recorders = config
+        .shards
+        .iter()
+        .map(|_| recording.recorder(recording::RING_RECORDS))
+        .collect();
+    Ok((recorders, Some(recording.spawn()?)))
+}
+
+fn transports(config: &Config) -> String {
+    let mut names = config
+        .venues
+        .iter()
+        .flat_map(|venue| &venue.links)
+        .map(|link| match link.settings {
+            LinkConfig::Ltp(_) => "LTP over UDP",
+            LinkConfig::Tcp(_) => "tuned TCP",
+        })
+        .collect::<Vec<_>>();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+fn print_config(config: &Config) {
+    println!(
+        "{} instruments, {} sessions, {} venues",
+        config.instruments.len(),
+        config.sessions.len(),
+        config.venues.len()
+    );
+    for shard in &config.shards {
+        let cpu = shard
+            .cpu
+            .map_or_else(|| "no CPU of its own".to_owned(), |cpu| format!("CPU {cpu}"));
+        let idle = match shard.idle {
+            Idle::Spin => "spins",
+            Idle::Backoff => "backs off",
+        };
+        println!("shard {}: {cpu}, {idle}", shard.id);
+    }
+}
+
+fn print_memory(gateway: &Gateway) {
+    let rows = gateway.memory();
+    for (what, bytes) in &rows {
+        println!("memory: {what:<24} {:>12}", bytes);
+    }
+    println!(
+        "memory: {:<24} {:>12}",
+        "total",
+        rows.iter().map(|(_, bytes)| bytes).sum::<usize>()
+    );
+    for (shard, summary) in gateway.summaries().iter().enumerate() {
+        if summary.inputs > 0 {
+            println!(
+                "shard {shard}: recovered from {} inputs and {} outputs",
+                summary.inputs, summary.outputs
+            );
+        }
+    }
+}

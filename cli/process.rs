@@ -1,0 +1,101 @@
+//! What the long-running subcommands share: the log, the interrupt, threads for components that need no executor.
+
+use crate::Failure;
+use ::gateway::executor::Component;
+use latency::clock::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Set when the user asks the program to stop (SIGINT, SIGTERM).
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+/// A component on a thread of its own.
+pub(crate) struct Turning {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// How long a thread without work sleeps.
+const BACKOFF: Duration = Duration::from_micros(50);
+
+/// How often a waiting program looks whether it is to stop.
+const INTERRUPT_POLL: Duration = Duration::from_millis(50);
+
+impl Interrupt {
+    /// Watches for the signals.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        }
+        Ok(Self(flag))
+    }
+
+    /// Whether the user asked to stop.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the user asks to stop.
+    pub(crate) fn wait(&self) {
+        while !self.is_set() {
+            std::thread::sleep(INTERRUPT_POLL);
+        }
+    }
+}
+
+/// Turns on this thread until the user interrupts.
+pub(crate) fn turn_until(interrupt: &Interrupt, spins: bool, mut turn: impl FnMut() -> bool) {
+    turn_while(interrupt, spins, || (turn(), true));
+}
+
+/// Turns on this thread until `turn` says that it is over, or the user interrupts. A turn gives whether there was work,
+/// and whether to go on.
+pub(crate) fn turn_while(interrupt: &Interrupt, spins: bool, mut turn: impl FnMut() -> (bool, bool)) {
+    while !interrupt.is_set() {
+        let (worked, goes_on) = turn();
+        if !goes_on {
+            return;
+        }
+        if worked || spins {
+            std::hint::spin_loop();
+        } else {
+            std::thread::sleep(BACKOFF);
+        }
+    }
+}
+
+/// Turns a component on a plain thread, on a CPU or on any; it sleeps when there is nothing to do.
+pub(crate) fn spawn<C>(name: &str, cpu: Option<usize>, clock: Clock, mut component: C) -> Result<Turning, Failure>
+where
+    C: Component + Send + 'static,
+{
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        if let Some(cpu) = cpu
+            && let Err(error) = net::cpu::pin(cpu)
+        {
+            tracing::warn!(%error, "running unpinned");
+        }
+        while !stopped.load(Ordering::Relaxed) {
+            if !component.turn(clock.now()) {
+                std::thread::sleep(BACKOFF);
+            }
+        }
+        component.finish();
+    })?;
+    Ok(Turning { stop, thread })
+}
+
+impl Turning {
+    /// Stops the thread after its turn.
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A panic there was printed there.
+        drop(self.thread.join());
+    }
+}

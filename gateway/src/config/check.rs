@@ -1,0 +1,495 @@
+//! From the config as it is written to the form that the program uses.
+
+use super::{
+    Config, ConfigError, FeedConfig, Idle, JournalConfig, LinkConfig, ProtocolConfig, SessionConfig, ShardConfig,
+    VenueConfig, raw,
+};
+use crate::limits::{MAX_ACCOUNTS, MAX_FRAME_LENGTH, MAX_INSTRUMENTS, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES};
+use feeds::instruments::{self, InstrumentRow};
+use journal::Watermark;
+use net::UdpOptions;
+use net::link::{LinkEnd, LtpLinkConfig, TcpLinkConfig};
+use orders::{
+    AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, OrdersConfig, Route, RouteKey,
+};
+use proto::fix::CompId;
+use proto::ltp;
+use proto::native::MAX_MESSAGE_LENGTH;
+use proto::soup::{Password, SessionName, UserName};
+use std::path::Path;
+use types::{
+    AccountId, Duration, Instrument, InstrumentId, LimitClass, Notional, Price, Quantity, SessionId, ShardId,
+    TradingDay, VenueId,
+};
+
+/// Checks `raw`. Paths are relative to `base`.
+pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigError> {
+    at_most("[[shards]]", raw.shards.len(), MAX_SHARDS)?;
+    at_most("[[venues]]", raw.venues.len(), MAX_VENUES)?;
+    at_most("[[sessions]]", raw.sessions.len(), MAX_SESSIONS)?;
+    at_most("[[accounts]]", raw.accounts.len(), MAX_ACCOUNTS)?;
+    let names = Names {
+        classes: raw.risk.classes.keys().cloned().collect(),
+        venues: raw.venues.iter().map(|venue| venue.name.clone()).collect(),
+        shards: raw.shards.len(),
+    };
+    let path = base.join(&raw.instruments);
+    let instruments = instruments(&path, &names)?;
+    let shards = raw
+        .shards
+        .iter()
+        .enumerate()
+        .map(shard)
+        .collect::<Result<Vec<_>, _>>()?;
+    let venues = raw
+        .venues
+        .iter()
+        .enumerate()
+        .map(|venue| self::venue(venue, shards.len()))
+        .collect::<Result<_, _>>()?;
+    let sessions = raw
+        .sessions
+        .iter()
+        .map(|session| self::session(session, &shards))
+        .collect::<Result<_, _>>()?;
+    let orders = shards
+        .iter()
+        .map(|shard| orders(&raw, shard.id, &instruments, &names))
+        .collect::<Result<_, _>>()?;
+    let shared_limits = raw.accounts.iter().map(shared_limit).collect::<Result<_, _>>()?;
+    let mut config = Config {
+        instruments,
+        trading_day: trading_day(raw.trading_day)?,
+        journal: journal(&raw.journal, base),
+        feed: raw.feed.map(|feed| FeedConfig {
+            listen: feed.listen,
+            request: feed.request,
+            cpu: feed.cpu,
+        }),
+        shards,
+        venues,
+        sessions,
+        shared_limits,
+        crossing_messages: raw.capacity.crossing_messages.max(1),
+        orders,
+        fingerprint: 0,
+    };
+    config.fingerprint = fingerprint(&config);
+    Ok(config)
+}
+
+/// The names that instruments and routes refer to.
+struct Names {
+    classes: Vec<String>,
+    venues: Vec<String>,
+    shards: usize,
+}
+
+impl Names {
+    fn class(&self, name: &str) -> Result<LimitClass, ConfigError> {
+        index(&self.classes, name)
+            .map(LimitClass)
+            .ok_or_else(|| unknown("limit class", name, &self.classes))
+    }
+
+    fn venue(&self, name: &str) -> Result<VenueId, ConfigError> {
+        index(&self.venues, name)
+            .map(VenueId)
+            .ok_or_else(|| unknown("venue", name, &self.venues))
+    }
+}
+
+fn index(names: &[String], name: &str) -> Option<u8> {
+    names
+        .iter()
+        .position(|known| known == name)
+        .and_then(|place| u8::try_from(place).ok())
+}
+
+fn unknown(what: &str, name: &str, known: &[String]) -> ConfigError {
+    ConfigError(format!(
+        "{what} \"{name}\" is not in the config; there are: {}",
+        known.join(", ")
+    ))
+}
+
+fn at_most(what: &str, count: usize, most: usize) -> Result<(), ConfigError> {
+    if count == 0 {
+        return Err(ConfigError(format!("{what} is empty; at least one is needed")));
+    }
+    if count > most {
+        return Err(ConfigError(format!("{what} has {count} entries; {most} are possible")));
+    }
+    Ok(())
+}
+
+fn instruments(path: &Path, names: &Names) -> Result<Vec<Instrument>, ConfigError> {
+    let rows = instruments::read(path).map_err(|error| ConfigError(error.to_string()))?;
+    at_most("the instrument master", rows.len(), MAX_INSTRUMENTS)?;
+    let mut instruments = rows
+        .iter()
+        .map(|row| instrument(row, names).map_err(|error| ConfigError::new(path, error.0)))
+        .collect::<Result<Vec<_>, _>>()?;
+    instruments.sort_by_key(|instrument| instrument.id);
+    Ok(instruments)
+}
+
+fn instrument(row: &InstrumentRow, names: &Names) -> Result<Instrument, ConfigError> {
+    if usize::from(row.shard.0) >= names.shards {
+        let (id, shard, last) = (row.id, row.shard, names.shards - 1);
+        return Err(ConfigError(format!(
+            "instrument {id} is on shard {shard}, the last shard of the config is {last}"
+        )));
+    }
+    Ok(Instrument {
+        id: row.id,
+        symbol: row.symbol,
+        tick_size: row.tick_size,
+        lot_size: row.lot_size,
+        reference_price: row.reference_price,
+        limit_class: names.class(&row.limit_class)?,
+        shard: row.shard,
+        venue: names.venue(&row.venue)?,
+    })
+}
+
+fn trading_day(day: u32) -> Result<TradingDay, ConfigError> {
+    let (month, date) = (day / 100 % 100, day % 100);
+    if !(1_970..10_000).contains(&(day / 10_000)) || !(1..=12).contains(&month) || !(1..=31).contains(&date) {
+        return Err(ConfigError(format!(
+            "trading_day = {day} is no day; write it as yyyymmdd"
+        )));
+    }
+    Ok(TradingDay(day))
+}
+
+fn journal(raw: &raw::Journal, base: &Path) -> JournalConfig {
+    JournalConfig {
+        directory: base.join(&raw.directory),
+        ring_bytes: raw.ring_bytes,
+        segment_bytes: raw.segment_bytes,
+        watermark: match raw.watermark {
+            raw::Watermark::Appended => Watermark::Appended,
+            raw::Watermark::Written => Watermark::Written,
+            raw::Watermark::Synced => Watermark::Synced,
+        },
+        drainer_cpu: raw.drainer_cpu,
+    }
+}
+
+fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError> {
+    let id = ShardId(u8::try_from(place).map_err(|_| ConfigError(format!("shard {place} is one too many")))?);
+    if raw.fix_listen.is_none() && raw.native_listen.is_none() {
+        return Err(ConfigError(format!(
+            "shard {id} listens nowhere; give it fix_listen, native_listen or both"
+        )));
+    }
+    let idle = match raw.idle {
+        raw::Idle::Spin => Idle::Spin,
+        raw::Idle::Backoff => Idle::Backoff,
+    };
+    Ok(ShardConfig {
+        id,
+        cpu: raw.cpu,
+        idle,
+        fix_listen: raw.fix_listen,
+        native_listen: raw.native_listen,
+    })
+}
+
+fn venue((place, raw): (usize, &raw::Venue), shards: usize) -> Result<VenueConfig, ConfigError> {
+    let id = VenueId(u8::try_from(place).map_err(|_| ConfigError(format!("venue {place} is one too many")))?);
+    let links = (0..shards)
+        .map(|shard| {
+            let mut of_shard = raw.links.iter().filter(|link| usize::from(link.shard) == shard);
+            match (of_shard.next(), of_shard.next()) {
+                (Some(link), None) => self::link(link, &raw.name),
+                (None, _) => Err(ConfigError(format!("venue {} has no link for shard {shard}", raw.name))),
+                _ => Err(ConfigError(format!(
+                    "venue {} has two links for shard {shard}",
+                    raw.name
+                ))),
+            }
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(VenueConfig {
+        id,
+        name: raw.name.clone(),
+        links,
+    })
+}
+
+fn link(raw: &raw::Link, venue: &str) -> Result<LinkConfig, ConfigError> {
+    let settings = match raw.transport {
+        raw::Transport::Ltp => ltp_link(raw),
+        raw::Transport::Tcp => tcp_link(raw),
+    };
+    let settings =
+        settings.map_err(|what| ConfigError(format!("link of venue {venue} for shard {}: {what}", raw.shard)))?;
+    Ok(LinkConfig {
+        session: SessionId(raw.session),
+        settings,
+    })
+}
+
+fn ltp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
+    let mut ltp = ltp::Config::new(SessionId(raw.session), raw.window_messages, MAX_MESSAGE_LENGTH);
+    ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
+    ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+    ltp.check().map_err(|error| error.to_string())?;
+    let end = LinkEnd::Connect {
+        peer: raw.peer,
+        local: None,
+    };
+    Ok(net::link::LinkConfig::Ltp(LtpLinkConfig {
+        end,
+        ltp,
+        udp: UdpOptions::default(),
+    }))
+}
+
+fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
+    let end = LinkEnd::Connect {
+        peer: raw.peer,
+        local: None,
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
+    let (user, password) = (UserName::new(&text(&raw.user)), Password::new(&text(&raw.password)));
+    let (Some(user), Some(password), Some(_), Some(_)) = (user, password, &raw.user, &raw.password) else {
+        return Err("TCP needs user (at most 6 characters) and password (at most 10)".to_owned());
+    };
+    let session = SessionName::new(raw.session.to_string().as_bytes()).ok_or("session is no name")?;
+    let mut tcp = TcpLinkConfig::new(end, user, password, session);
+    tcp.window = raw.window_messages;
+    tcp.max_message = MAX_MESSAGE_LENGTH;
+    tcp.timing.heartbeat = Duration::from_millis(raw.heartbeat_ms);
+    tcp.timing.dead_after = Duration::from_millis(raw.dead_after_ms);
+    Ok(net::link::LinkConfig::Tcp(tcp))
+}
+
+fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, ConfigError> {
+    let id = raw.id;
+    let Some(shard) = shards.get(usize::from(raw.shard)) else {
+        return Err(ConfigError(format!(
+            "session {id} is on shard {}, which is not in the config",
+            raw.shard
+        )));
+    };
+    if raw.send_buffer_bytes < 2 * MAX_FRAME_LENGTH {
+        let least = 2 * MAX_FRAME_LENGTH;
+        return Err(ConfigError(format!(
+            "session {id}: send_buffer_bytes must be at least {least}"
+        )));
+    }
+    let missing = |key: &str| ConfigError(format!("session {id} needs {key}"));
+    let protocol = match raw.protocol {
+        raw::Protocol::Fix => ProtocolConfig::Fix {
+            client_comp_id: comp_id(id, "client_comp_id", raw.client_comp_id.as_ref())?,
+            our_comp_id: comp_id(id, "our_comp_id", raw.our_comp_id.as_ref())?,
+            cl_ord_ids: raw.cl_ord_ids.ok_or_else(|| missing("cl_ord_ids"))?,
+        },
+        raw::Protocol::Native => ProtocolConfig::Native {
+            user: raw.user.clone().ok_or_else(|| missing("user"))?,
+            password: raw.password.clone().ok_or_else(|| missing("password"))?,
+        },
+    };
+    let listens = match protocol {
+        ProtocolConfig::Fix { .. } => shard.fix_listen,
+        ProtocolConfig::Native { .. } => shard.native_listen,
+    };
+    if listens.is_none() {
+        return Err(ConfigError(format!(
+            "session {id} is on shard {}, which does not listen for its protocol",
+            shard.id
+        )));
+    }
+    Ok(SessionConfig {
+        id: SessionId(id),
+        shard: shard.id,
+        resend_messages: raw.resend_messages.max(1),
+        send_buffer_bytes: raw.send_buffer_bytes,
+        protocol,
+    })
+}
+
+fn comp_id(session: u16, key: &str, text: Option<&String>) -> Result<String, ConfigError> {
+    match text {
+        Some(text) if CompId::new(text.as_bytes()).is_some() => Ok(text.clone()),
+        Some(text) => Err(ConfigError(format!(
+            "session {session}: {key} = \"{text}\" is no CompID (printable ASCII, at most 64)"
+        ))),
+        None => Err(ConfigError(format!("session {session} needs {key}"))),
+    }
+}
+
+/// What the order logic of `shard` is told.
+fn orders(
+    raw: &raw::Gateway,
+    shard: ShardId,
+    instruments: &[Instrument],
+    names: &Names,
+) -> Result<OrdersConfig, ConfigError> {
+    let config = OrdersConfig {
+        shard,
+        instruments: instruments
+            .iter()
+            .filter(|instrument| instrument.shard == shard)
+            .copied()
+            .collect(),
+        classes: raw
+            .risk
+            .classes
+            .iter()
+            .map(|(name, class)| limits(name, class))
+            .collect::<Result<_, _>>()?,
+        overrides: Vec::new(),
+        accounts: raw.accounts.iter().map(account).collect::<Result<_, _>>()?,
+        sessions: raw.sessions.iter().map(order_session).collect(),
+        venues: raw.venues.iter().map(|venue| order_venue(venue, shard)).collect(),
+        routes: raw
+            .routes
+            .iter()
+            .map(|route| self::route(route, instruments, names))
+            .collect::<Result<Vec<_>, _>>()?,
+        capacity: Capacity {
+            open_orders: raw.capacity.open_orders,
+            positions: raw.capacity.positions,
+            books: raw.capacity.own_books,
+        },
+    };
+    Ok(OrdersConfig {
+        routes: of_shard(config.routes, &config.instruments),
+        ..config
+    })
+}
+
+/// Routes of instruments of other shards are the other shards' business.
+fn of_shard(routes: Vec<Route>, instruments: &[Instrument]) -> Vec<Route> {
+    let is_here = |id: InstrumentId| instruments.iter().any(|instrument| instrument.id == id);
+    routes
+        .into_iter()
+        .filter(|route| !matches!(route.key, RouteKey::Instrument(id) if !is_here(id)))
+        .collect()
+}
+
+fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimits, ConfigError> {
+    Ok(InstrumentLimits {
+        max_quantity: Quantity(raw.max_quantity_lots),
+        max_notional: notional(&format!("risk.classes.{name}.max_notional"), &raw.max_notional)?,
+        collar: match &raw.collar {
+            raw::Collar::Off(_) => None,
+            raw::Collar::On(width) => Some(Collar {
+                basis_points: width.basis_points,
+                ticks: width.ticks,
+            }),
+        },
+        stale_after: Duration::from_millis(raw.reference_max_age_ms),
+        missing_reference: match raw.reference_missing {
+            raw::ReferenceMissing::Refuse => MissingReference::Refuse,
+            raw::ReferenceMissing::Master => MissingReference::UseMaster,
+        },
+        market_orders: raw.market_orders,
+    })
+}
+
+fn account(raw: &raw::Account) -> Result<AccountConfig, ConfigError> {
+    Ok(AccountConfig {
+        id: AccountId(raw.id),
+        limits: AccountLimits {
+            max_quantity: Quantity(raw.max_quantity_lots),
+            max_notional: notional(&format!("account {}: max_notional", raw.id), &raw.max_notional)?,
+            max_open_orders: raw.max_open_orders,
+        },
+        shared_limit: true,
+    })
+}
+
+fn shared_limit(raw: &raw::Account) -> Result<(AccountId, i64), ConfigError> {
+    let key = format!("account {}: max_open_notional", raw.id);
+    let limit = notional(&key, &raw.max_open_notional)?;
+    // Rounded down, as what is reserved is rounded up: never in favour of the client.
+    let limit = i64::try_from(limit.0 / 100_000).map_err(|_| ConfigError(format!("{key} is too high")))?;
+    Ok((AccountId(raw.id), limit))
+}
+
+/// An amount of money in a config: decimal text, in currency units.
+fn notional(key: &str, text: &str) -> Result<Notional, ConfigError> {
+    match Price::parse(text.as_bytes()) {
+        Some(price) if price.0 > 0 => Ok(Notional(i128::from(price.0))),
+        _ => Err(ConfigError(format!(
+            "{key} = \"{text}\" is no amount; write units, such as \"1000000\" or \"250000.50\""
+        ))),
+    }
+}
+
+fn order_session(raw: &raw::Session) -> orders::SessionConfig {
+    orders::SessionConfig {
+        id: SessionId(raw.id),
+        accounts: raw.accounts.iter().copied().map(AccountId).collect(),
+        owner: raw.owner,
+        cancel_on_disconnect: raw.cancel_on_disconnect,
+        max_open_orders: raw.max_open_orders,
+    }
+}
+
+fn order_venue(raw: &raw::Venue, shard: ShardId) -> orders::VenueConfig {
+    let link = raw.links.iter().find(|link| link.shard == shard.0);
+    orders::VenueConfig {
+        session: link.map_or(SessionId(0), |link| SessionId(link.session)),
+    }
+}
+
+fn route(raw: &raw::Route, instruments: &[Instrument], names: &Names) -> Result<Route, ConfigError> {
+    let key = match (&raw.symbol, raw.account, raw.session) {
+        (Some(symbol), None, None) => {
+            let found = instruments
+                .iter()
+                .find(|instrument| instrument.symbol.as_str() == symbol);
+            let Some(instrument) = found else {
+                return Err(ConfigError(format!(
+                    "a route names {symbol}, which is not in the instrument master"
+                )));
+            };
+            RouteKey::Instrument(instrument.id)
+        }
+        (None, Some(account), None) => RouteKey::Account(AccountId(account)),
+        (None, None, Some(session)) => RouteKey::Session(SessionId(session)),
+        _ => {
+            return Err(ConfigError(
+                "a route needs exactly one of symbol, account and session".to_owned(),
+            ));
+        }
+    };
+    Ok(Route {
+        key,
+        venue: names.venue(&raw.venue)?,
+    })
+}
+
+/// A hash of what decides. Addresses, CPUs and the journal's place may change between a recording and its replay.
+fn fingerprint(config: &Config) -> u64 {
+    let mut hash = Fnv::new();
+    hash.add(&format!("{:?}", (&config.orders, &config.shared_limits)));
+    for session in &config.sessions {
+        hash.add(&format!("{:?}", (session.id, session.shard, session.resend_messages)));
+        if let ProtocolConfig::Fix { .. } = session.protocol {
+            hash.add(&format!("{:?}", session.protocol));
+        }
+    }
+    hash.0
+}
+
+/// FNV-1a: the same in every build, which the standard hasher does not promise.
+struct Fnv(u64);
+
+impl Fnv {
+    const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, text: &str) {
+        for &byte in text.as_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}

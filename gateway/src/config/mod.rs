@@ -1,0 +1,228 @@
+//! The gateway's config: TOML as it is written (`raw`), and the checked form that the program uses.
+//!
+//! Limits have no silent defaults: a config without a risk limit does not load, and neither does one with a key that
+//! nobody knows.
+
+mod check;
+mod raw;
+
+use orders::OrdersConfig;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
+
+/// A config that was checked: every name is resolved, every number is in its range.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The instrument master, sorted by id.
+    pub instruments: Vec<Instrument>,
+    /// The trading day that a new journal begins with.
+    pub trading_day: TradingDay,
+    /// The journal of each shard.
+    pub journal: JournalConfig,
+    /// The market-data feed for reference prices, if there is one.
+    pub feed: Option<FeedConfig>,
+    /// The shards, by [`ShardId`].
+    pub shards: Vec<ShardConfig>,
+    /// The venues, by [`VenueId`].
+    pub venues: Vec<VenueConfig>,
+    /// The client sessions.
+    pub sessions: Vec<SessionConfig>,
+    /// Limits of accounts that span shards: open notional, 1e-4.
+    pub shared_limits: Vec<(AccountId, i64)>,
+    /// Messages that a ring between two shards holds.
+    pub crossing_messages: usize,
+    /// What the order logic of each shard is told, by [`ShardId`].
+    pub orders: Vec<OrdersConfig>,
+    /// A hash of all that decides: a journal is replayed only by a config with the same one.
+    pub fingerprint: u64,
+}
+
+/// `[journal]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JournalConfig {
+    /// Where the shards' journals are: `shard-N` below it.
+    pub directory: PathBuf,
+    /// Bytes of the ring in shared memory, a shard.
+    pub ring_bytes: usize,
+    /// Bytes of a file on disk.
+    pub segment_bytes: u64,
+    /// How safe an output's record must be before it leaves.
+    pub watermark: journal::Watermark,
+    /// The CPU of the threads that write to disk; `None` lets the system choose.
+    pub drainer_cpu: Option<usize>,
+}
+
+/// `[feed]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FeedConfig {
+    /// Where MoldUDP64 packets arrive.
+    pub listen: SocketAddr,
+    /// Where gaps are asked for.
+    pub request: SocketAddr,
+    /// The CPU of the feed's thread; `None` lets the system choose.
+    pub cpu: Option<usize>,
+}
+
+/// `[[shards]]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShardConfig {
+    /// Its number: its place in the config.
+    pub id: ShardId,
+    /// The CPU it is pinned to; `None` leaves it unpinned.
+    pub cpu: Option<usize>,
+    /// What it does without work.
+    pub idle: Idle,
+    /// Where FIX clients connect.
+    pub fix_listen: Option<SocketAddr>,
+    /// Where native clients connect.
+    pub native_listen: Option<SocketAddr>,
+}
+
+/// What a thread without work does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// It looks again at once: lowest latency, a whole core.
+    Spin,
+    /// It sleeps some ten microseconds at a time: for cores that are shared.
+    Backoff,
+}
+
+/// `[[venues]]`.
+#[derive(Clone, Debug)]
+pub struct VenueConfig {
+    /// Its number: its place in the config.
+    pub id: VenueId,
+    /// Its name in the instrument master and in routes.
+    pub name: String,
+    /// The link of each shard, by [`ShardId`].
+    pub links: Vec<LinkConfig>,
+}
+
+/// `[[venues.links]]`.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// The session the venue knows this shard by.
+    pub session: SessionId,
+    /// What it runs over, and with which settings.
+    pub settings: net::link::LinkConfig,
+}
+
+/// `[[sessions]]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionConfig {
+    /// Its number, the `session` of native messages.
+    pub id: SessionId,
+    /// The shard whose port its client connects to.
+    pub shard: ShardId,
+    /// Numbered messages that are held to be sent again.
+    pub resend_messages: usize,
+    /// Bytes that may wait for a slow client. One that lets it fill is disconnected.
+    pub send_buffer_bytes: usize,
+    /// What its client speaks.
+    pub protocol: ProtocolConfig,
+}
+
+/// The part of a session's config that depends on what its client speaks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProtocolConfig {
+    /// FIX 4.4.
+    Fix {
+        /// CompID of the client: 49 of what it sends.
+        client_comp_id: String,
+        /// CompID of the gateway: 56 of what the client sends.
+        our_comp_id: String,
+        /// ClOrdIDs that may be used in a day.
+        cl_ord_ids: usize,
+    },
+    /// The native protocol over SoupBinTCP.
+    Native {
+        /// User name of the login, at most 6 bytes.
+        user: String,
+        /// Password of the login, at most 10 bytes.
+        password: String,
+    },
+}
+
+/// How long the thread that brings a journal to disk sleeps when there is nothing to bring.
+const DRAINER_POLL: std::time::Duration = std::time::Duration::from_micros(500);
+
+/// How long written records wait for company before they are synced, where outputs wait for the sync.
+const DRAINER_SYNC_AFTER: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// Why a config does not load: the file, and what is wrong in it.
+#[derive(Debug)]
+pub struct ConfigError(String);
+
+impl Config {
+    /// Reads and checks a config. Paths in it are relative to it.
+    ///
+    /// # Errors
+    /// The file cannot be read, a key is unknown or missing, or a value is not possible. The message names the file, the
+    /// key and what would do.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError::new(path, format!("{error}; name the config with -c FILE")))?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        Self::parse(&text, base).map_err(|error| ConfigError::new(path, error.0))
+    }
+
+    /// Checks a config from its text. Paths in it are relative to `base`.
+    ///
+    /// # Errors
+    /// As for [`Config::load`].
+    pub fn parse(text: &str, base: &Path) -> Result<Self, ConfigError> {
+        let raw = toml::from_str(text).map_err(|error| ConfigError(error.to_string()))?;
+        check::check(raw, base)
+    }
+
+    /// The account of a session that has only one.
+    #[must_use]
+    pub fn only_account(&self, session: SessionId) -> Option<AccountId> {
+        let sessions = &self.orders.first()?.sessions;
+        match sessions.iter().find(|known| known.id == session)?.accounts[..] {
+            [account] => Some(account),
+            _ => None,
+        }
+    }
+
+    /// An instrument by its id.
+    #[must_use]
+    pub fn instrument(&self, id: InstrumentId) -> Option<&Instrument> {
+        let place = self
+            .instruments
+            .binary_search_by_key(&id, |instrument| instrument.id)
+            .ok()?;
+        Some(&self.instruments[place])
+    }
+}
+
+impl JournalConfig {
+    /// The settings of a shard's journal.
+    pub(crate) fn of_shard(&self, shard: ShardId) -> journal::Config {
+        journal::Config {
+            directory: self.directory.join(format!("shard-{shard}")),
+            writer: format!("gateway-shard-{shard}"),
+            ring_bytes: self.ring_bytes,
+            segment_bytes: self.segment_bytes,
+            direct_io: true,
+            poll: DRAINER_POLL,
+            sync_after: DRAINER_SYNC_AFTER,
+            cpus: self.drainer_cpu.into_iter().collect(),
+        }
+    }
+}
+
+impl ConfigError {
+    fn new(path: &Path, what: impl std::fmt::Display) -> Self {
+        Self(format!("{}: {what}", path.display()))
+    }
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}

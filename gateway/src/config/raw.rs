@@ -1,0 +1,219 @@
+//! The config file as it is written: one struct a table, unknown keys refused, units in the keys.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// `gateway.toml`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gateway {
+    pub(super) instruments: PathBuf,
+    pub(super) trading_day: u32,
+    pub(super) journal: Journal,
+    pub(super) feed: Option<Feed>,
+    pub(super) shards: Vec<Shard>,
+    pub(super) venues: Vec<Venue>,
+    pub(super) accounts: Vec<Account>,
+    pub(super) sessions: Vec<Session>,
+    #[serde(default)]
+    pub(super) routes: Vec<Route>,
+    pub(super) risk: Risk,
+    pub(super) capacity: Capacity,
+}
+
+/// `[journal]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Journal {
+    pub(super) directory: PathBuf,
+    pub(super) ring_bytes: usize,
+    pub(super) segment_bytes: u64,
+    pub(super) watermark: Watermark,
+    pub(super) drainer_cpu: Option<usize>,
+}
+
+/// `watermark = "…"`.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Watermark {
+    Appended,
+    Written,
+    Synced,
+}
+
+/// `[feed]`: where the exchange publishes its market data.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Feed {
+    pub(super) listen: SocketAddr,
+    pub(super) request: SocketAddr,
+    pub(super) cpu: Option<usize>,
+}
+
+/// `[[shards]]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shard {
+    pub(super) cpu: Option<usize>,
+    pub(super) idle: Idle,
+    pub(super) fix_listen: Option<SocketAddr>,
+    pub(super) native_listen: Option<SocketAddr>,
+}
+
+/// `idle = "…"`.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Idle {
+    Spin,
+    Backoff,
+}
+
+/// `[[venues]]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Venue {
+    pub(super) name: String,
+    pub(super) links: Vec<Link>,
+}
+
+/// `[[venues.links]]`: the link of one shard to the venue.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Link {
+    pub(super) shard: u8,
+    pub(super) transport: Transport,
+    pub(super) session: u16,
+    pub(super) peer: SocketAddr,
+    pub(super) window_messages: usize,
+    pub(super) heartbeat_ms: u64,
+    pub(super) dead_after_ms: u64,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+}
+
+/// `transport = "…"`.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Transport {
+    Ltp,
+    Tcp,
+}
+
+/// `[[accounts]]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Account {
+    pub(super) id: u32,
+    pub(super) max_quantity_lots: u64,
+    pub(super) max_notional: String,
+    pub(super) max_open_orders: u32,
+    pub(super) max_open_notional: String,
+}
+
+/// `[[sessions]]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Session {
+    pub(super) id: u16,
+    pub(super) protocol: Protocol,
+    pub(super) shard: u8,
+    pub(super) accounts: Vec<u32>,
+    pub(super) owner: u32,
+    pub(super) max_open_orders: u32,
+    #[serde(default = "on")]
+    pub(super) cancel_on_disconnect: bool,
+    pub(super) resend_messages: usize,
+    pub(super) send_buffer_bytes: usize,
+    pub(super) client_comp_id: Option<String>,
+    pub(super) our_comp_id: Option<String>,
+    pub(super) cl_ord_ids: Option<usize>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+}
+
+/// Cancel on disconnect is on unless turned off.
+fn on() -> bool {
+    true
+}
+
+/// `protocol = "…"`.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Protocol {
+    Fix,
+    Native,
+}
+
+/// `[[routes]]`: an exception to the venue that the instrument master gives; exactly one of symbol, account, session.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Route {
+    pub(super) symbol: Option<String>,
+    pub(super) account: Option<u32>,
+    pub(super) session: Option<u16>,
+    pub(super) venue: String,
+}
+
+/// `[risk]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Risk {
+    pub(super) classes: BTreeMap<String, LimitClass>,
+}
+
+/// `[risk.classes.NAME]`. Every limit is explicit.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitClass {
+    pub(super) max_quantity_lots: u64,
+    pub(super) max_notional: String,
+    pub(super) collar: Collar,
+    pub(super) reference_max_age_ms: u64,
+    pub(super) reference_missing: ReferenceMissing,
+    pub(super) market_orders: bool,
+}
+
+/// `collar = …`: how far a limit may be from the reference price.
+#[derive(Deserialize, Debug)]
+#[serde(untagged)]
+pub(super) enum Collar {
+    /// `collar = "off"`, said and not left out.
+    Off(Off),
+    /// `collar = { basis_points = 500, ticks = 100 }`, one or both.
+    On(CollarWidth),
+}
+
+/// `"off"`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Off {
+    Off,
+}
+
+/// The two widths of a collar; when both are given, both hold.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CollarWidth {
+    pub(super) basis_points: Option<u32>,
+    pub(super) ticks: Option<u32>,
+}
+
+/// `reference_missing = "…"`: what the collar does without a fresh price from the feed.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ReferenceMissing {
+    Refuse,
+    Master,
+}
+
+/// `[capacity]`: the sizes of tables, a shard.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Capacity {
+    pub(super) open_orders: u32,
+    pub(super) positions: u32,
+    pub(super) own_books: u32,
+    pub(super) crossing_messages: usize,
+}

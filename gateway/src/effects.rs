@@ -1,0 +1,75 @@
+//! The seam between what a shard decides and the world it decides for.
+
+use crate::crossing::Lane;
+use latency::Tap;
+use types::{
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SessionId, ShardId, VenueId,
+};
+
+/// All that a shard asks of the world, and all that it does to it.
+///
+/// Alive ([`crate::live::Live`]) each answer and each numbered output is written into the journal. In a replay
+/// ([`crate::replay::Replay`]) answers are read from the journal, and outputs are compared with it, byte for byte. The
+/// shard cannot tell which one it runs on.
+pub trait Effects {
+    /// The order at hand has passed a tap.
+    fn stamp(&mut self, tap: Tap);
+
+    /// A newer best bid and offer than `known`, if there is one.
+    fn reference(&mut self, instrument: InstrumentId, known: &Bbo) -> Option<Bbo>;
+
+    /// Reserves room for all that a request may cause: a place at its destination, in the journal, and for the reports to
+    /// its client. Asked before the order logic changes anything; afterwards nothing fails for want of room.
+    ///
+    /// # Errors
+    /// The reason that the client is told.
+    fn reserve_room(&mut self, session: SessionId, destination: Destination) -> Result<(), Reason>;
+
+    /// Reserves room for so many messages to a client.
+    ///
+    /// # Errors
+    /// [`Reason::ReportRingFull`].
+    fn reserve_reports(&mut self, session: SessionId, count: usize) -> Result<(), Reason>;
+
+    /// Reserves notional, 1e-4, of the account's limit that spans shards.
+    ///
+    /// # Errors
+    /// [`Reason::SharedLimit`] when the account has not so much left.
+    fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason>;
+
+    /// Gives back what was reserved and is not needed any more.
+    fn release_shared(&mut self, account: AccountId, amount: i64);
+
+    /// Whether a cancel that the gateway sends by itself finds room on the venue link now.
+    fn room_for_cancel(&mut self, venue: VenueId) -> bool;
+
+    /// A message to a client. A native one may be away: its messages are kept and sent when it logs on and asks.
+    fn to_client(&mut self, session: SessionId, message: &[u8]);
+
+    /// A numbered message to a venue.
+    fn to_venue(&mut self, venue: VenueId, message: &[u8]);
+
+    /// A numbered message to another shard.
+    fn to_shard(&mut self, shard: ShardId, lane: Lane, message: &[u8]);
+
+    /// The session's connection is to be closed once what was sent has left.
+    fn close(&mut self, session: SessionId);
+
+    /// Whether what became of an order is recorded.
+    fn is_recording(&self) -> bool;
+
+    /// What became of a new order, for recordings. `number` is the client's own, 0 when it is none.
+    fn order_taken(&mut self, order: &NewOrder, number: ClientOrderId, order_id: OrderId, verdict: Reason);
+
+    /// A report went to its client, for recordings.
+    fn reported(&mut self, report: &ExecReport);
+}
+
+/// Where a request goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Destination {
+    /// Out on this shard's link to a venue.
+    Venue(VenueId),
+    /// To the shard that owns the instrument.
+    Shard(ShardId),
+}

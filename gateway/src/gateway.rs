@@ -1,0 +1,413 @@
+//! Puts a gateway together from its config: journals and what they remember, rings between shards, shared numbers, and a
+//! worker a shard.
+
+use crate::client_output::ClientOutputs;
+use crate::clients::Clients;
+use crate::config::{Config, LinkConfig};
+use crate::crossing::{self, Crossing, Lane};
+use crate::executor::{self, Component, Placement, Running};
+use crate::live::Live;
+use crate::record::{RECORD_VERSION, Record};
+use crate::references::References;
+use crate::replay::{Kept, Recovered, ReplayError, Summary};
+use crate::session;
+use crate::shared_limits::SharedLimits;
+use crate::status::{Schedule, Status};
+use crate::worker::Worker;
+use journal::{JournalError, JournalReader, JournalWriter};
+use latency::Recorder;
+use latency::clock::Clock;
+use net::link::{AnyLink, Resume};
+use net::udp::UdpPeer;
+use net::{Datagram, Link, SetupError};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use types::{InstrumentId, SessionId, ShardId, TradingDay, VenueId};
+
+/// A gateway of which everything is checked and recovered. What belongs to a shard's own thread is built there.
+pub struct Gateway {
+    config: Arc<Config>,
+    references: References,
+    statuses: Vec<Arc<Status>>,
+    shards: Vec<PreparedShard>,
+    summaries: Vec<Summary>,
+}
+
+/// One shard, ready to be built on its thread.
+pub struct PreparedShard {
+    config: Arc<Config>,
+    id: ShardId,
+    clock: Clock,
+    journal: JournalWriter,
+    recovered: Recovered,
+    crossings: Vec<Crossing>,
+    references: References,
+    shared: SharedLimits,
+    status: Arc<Status>,
+}
+
+/// Why a gateway does not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The journal of a shard cannot be opened.
+    Journal(JournalError),
+    /// The journal of a shard cannot be replayed.
+    Replay { directory: PathBuf, error: ReplayError },
+    /// The config's trading day is before the journal's.
+    PastDay { config: TradingDay, journal: TradingDay },
+    /// The host lacks something.
+    Host(String),
+}
+
+impl Gateway {
+    /// Opens the journals, replays what they hold, and connects the shards with each other.
+    ///
+    /// # Errors
+    /// A journal cannot be opened or replayed, or the host lacks what a shard needs.
+    pub fn prepare(config: Config, clock: Clock) -> Result<Self, StartError> {
+        Self::check_host(&config)?;
+        let config = Arc::new(config);
+        let shared = SharedLimits::new(config.shared_limits.iter().copied());
+        let references = References::new(config.instruments.last().map_or(InstrumentId(0), |last| last.id));
+        let mut journals = Vec::new();
+        let mut recovered = Vec::new();
+        for shard in &config.shards {
+            let (writer, found) = open_journal(&config, shard.id, &shared)?;
+            journals.push(writer);
+            recovered.push(found);
+        }
+        let crossings = connect(&config, &recovered);
+        let statuses = config
+            .shards
+            .iter()
+            .map(|_| Arc::new(Status::new(config.venues.len())))
+            .collect::<Vec<_>>();
+        let summaries = recovered.iter().map(|found| found.summary).collect();
+        let shards = journals
+            .into_iter()
+            .zip(recovered)
+            .zip(crossings)
+            .zip(&config.shards)
+            .map(|(((journal, recovered), crossings), shard)| PreparedShard {
+                config: Arc::clone(&config),
+                id: shard.id,
+                clock,
+                journal,
+                recovered,
+                crossings,
+                references: references.clone(),
+                shared: shared.clone(),
+                status: Arc::clone(&statuses[usize::from(shard.id.0)]),
+            })
+            .collect();
+        Ok(Self {
+            config,
+            references,
+            statuses,
+            shards,
+            summaries,
+        })
+    }
+
+    /// Looks for what a shard needs of the host: permitted CPUs, io_uring, locked memory.
+    ///
+    /// # Errors
+    /// What is missing, and what to do about it.
+    pub fn check_host(config: &Config) -> Result<(), StartError> {
+        let permitted = net::cpu::permitted();
+        if let Some(cpu) = config
+            .shards
+            .iter()
+            .filter_map(|shard| shard.cpu)
+            .find(|cpu| !permitted.contains(cpu))
+        {
+            return Err(StartError::Host(format!(
+                "a shard is placed on CPU {cpu}, this process may use {permitted:?}; change `cpu` in the config, or taskset, \
+                 cpuset or container limits"
+            )));
+        }
+        if let Err(refused) = net::host::io_uring() {
+            return Err(StartError::Host(refused.to_string()));
+        }
+        let memlock = net::host::memlock();
+        let needed = LOCKED_BYTES_A_SHARD * config.shards.len() as u64;
+        // `None` is no limit.
+        if let Some(soft) = memlock.soft
+            && soft < needed
+        {
+            return Err(StartError::Host(format!(
+                "{needed} bytes of locked memory are needed, the limit is {soft}; raise it with `ulimit -l {}` or LimitMEMLOCK",
+                needed / 1_024
+            )));
+        }
+        Ok(())
+    }
+
+    /// The config.
+    #[must_use]
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Where the feed's thread writes prices.
+    #[must_use]
+    pub const fn references(&self) -> &References {
+        &self.references
+    }
+
+    /// The numbers of each shard, by [`ShardId`].
+    #[must_use]
+    pub fn statuses(&self) -> &[Arc<Status>] {
+        &self.statuses
+    }
+
+    /// What each shard's journal held, by [`ShardId`].
+    #[must_use]
+    pub fn summaries(&self) -> &[Summary] {
+        &self.summaries
+    }
+
+    /// What the gateway allocates at start, named, in bytes.
+    #[must_use]
+    pub fn memory(&self) -> Vec<(&'static str, usize)> {
+        let config = &self.config;
+        let sum = |of_shard: &dyn Fn(ShardId) -> usize| config.shards.iter().map(|shard| of_shard(shard.id)).sum();
+        vec![
+            (
+                "order tables",
+                self.shards
+                    .iter()
+                    .map(|shard| shard.recovered.shard.orders().memory())
+                    .sum(),
+            ),
+            ("client sessions", sum(&|shard| session::memory_bytes(config, shard))),
+            (
+                "client output",
+                sum(&|shard| ClientOutputs::memory_bytes(config, shard)),
+            ),
+            ("receive buffers", sum(&|shard| Clients::memory_bytes(config, shard))),
+            (
+                "rings between shards",
+                crossing::memory_bytes(config.shards.len(), config.crossing_messages),
+            ),
+            ("reference prices", self.references.memory_bytes()),
+            ("journal rings", config.shards.len() * config.journal.ring_bytes),
+        ]
+    }
+
+    /// The shards, to be built and run.
+    #[must_use]
+    pub fn into_shards(self) -> Vec<PreparedShard> {
+        self.shards
+    }
+}
+
+impl PreparedShard {
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> ShardId {
+        self.id
+    }
+
+    /// Where it runs, by its config.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        let shard = &self.config.shards[usize::from(self.id.0)];
+        Placement {
+            name: format!("shard-{}", self.id),
+            cpu: shard.cpu,
+            idle: shard.idle,
+        }
+    }
+
+    /// Runs it on a thread of its own. `wrap` may decorate the sockets of datagram links.
+    ///
+    /// # Errors
+    /// The executor does not start, or an address cannot be had.
+    pub fn run<D, W>(self, recorder: Recorder, wrap: W) -> io::Result<Running>
+    where
+        D: Datagram + 'static,
+        W: FnMut(UdpPeer) -> D + Send + 'static,
+    {
+        let (placement, clock) = (self.placement(), self.clock);
+        executor::run(&placement, clock, move || {
+            self.build(recorder, wrap).map_err(io::Error::other)
+        })
+    }
+
+    /// Builds it on this thread: for a machine with fewer cores than components, where they take turns.
+    ///
+    /// # Errors
+    /// An address cannot be had.
+    pub fn build<D, W>(self, recorder: Recorder, mut wrap: W) -> Result<impl Component, SetupError>
+    where
+        D: Datagram,
+        W: FnMut(UdpPeer) -> D,
+    {
+        let Self {
+            config,
+            id,
+            clock,
+            journal,
+            mut recovered,
+            crossings,
+            references,
+            shared,
+            status,
+        } = self;
+        let links = config
+            .venues
+            .iter()
+            .zip(&recovered.venues)
+            .map(|(venue, kept)| link(&venue.links[usize::from(id.0)], kept, clock, &mut wrap))
+            .collect::<Result<Vec<_>, _>>()?;
+        let venue_sequences = recovered.venues.iter().map(|kept| kept.next_send).collect();
+        let clients = Clients::new(&config, id)?;
+        let (fix, native) = clients.addresses();
+        status.set_addresses(fix, native);
+        let outputs = std::mem::replace(&mut recovered.clients, ClientOutputs::none());
+        let live = Live::new(
+            clock,
+            journal,
+            config.journal.watermark,
+            links,
+            venue_sequences,
+            outputs,
+            references,
+            shared,
+            crossings,
+            recorder,
+        );
+        let mut worker = Worker {
+            shard: recovered.shard,
+            live,
+            clients,
+            status,
+            schedule: Schedule::default(),
+        };
+        let begin = Begin {
+            fingerprint: config.fingerprint,
+            day: (recovered.day < config.trading_day).then_some(config.trading_day),
+            tail: recovered.tail,
+            connected: recovered.connected,
+            up: recovered.up,
+        };
+        worker.begin(&begin);
+        Ok(worker)
+    }
+}
+
+/// What a shard writes into its journal before its first turn.
+struct Begin {
+    fingerprint: u64,
+    /// A day that begins with this start.
+    day: Option<TradingDay>,
+    /// Outputs that the journal's end cut off.
+    tail: Vec<(u16, Vec<u8>)>,
+    /// Sessions whose connections ended with the last process.
+    connected: Vec<SessionId>,
+    /// Venues whose links went down with it.
+    up: Vec<VenueId>,
+}
+
+impl<L: Link> Worker<L> {
+    fn begin(&mut self, begin: &Begin) {
+        let now = self.live.now;
+        for (kind, payload) in &begin.tail {
+            self.live.journal.append(*kind, RECORD_VERSION, now, &[payload]);
+        }
+        self.live.append(&Record::Started {
+            fingerprint: begin.fingerprint,
+        });
+        for &venue in &begin.up {
+            self.live.append(&Record::VenueDown { venue });
+            self.shard.on_venue_down(venue);
+        }
+        for &session in &begin.connected {
+            self.live.append(&Record::SessionDown { session });
+            self.shard.on_session_down(now, session, &mut self.live);
+        }
+        if let Some(day) = begin.day {
+            self.live.append(&Record::DayRolled { day });
+            self.shard.on_day_roll(now, day, &mut self.live);
+        }
+    }
+}
+
+/// What glommio locks for its rings, a shard.
+const LOCKED_BYTES_A_SHARD: u64 = 512 << 10;
+
+/// Opens a shard's journal and replays what it holds.
+fn open_journal(
+    config: &Config,
+    shard: ShardId,
+    shared: &SharedLimits,
+) -> Result<(JournalWriter, Recovered), StartError> {
+    let settings = config.journal.of_shard(shard);
+    let writer = JournalWriter::open(&settings).map_err(StartError::Journal)?;
+    let mut reader = JournalReader::open(&settings.directory).map_err(StartError::Journal)?;
+    let recovered = Recovered::replay(config, shard, &mut reader, shared).map_err(|error| StartError::Replay {
+        directory: settings.directory,
+        error,
+    })?;
+    if recovered.day > config.trading_day {
+        return Err(StartError::PastDay {
+            config: config.trading_day,
+            journal: recovered.day,
+        });
+    }
+    Ok((writer, recovered))
+}
+
+/// The rings between the shards, with what was on the way when the last process ended.
+fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
+    let mut ends = crossing::connect(config.shards.len(), config.crossing_messages);
+    for (from, crossings) in ends.iter_mut().enumerate() {
+        for crossing in crossings {
+            let sent = recovered[from].crossing(crossing.peer);
+            let id = ShardId(u8::try_from(from).expect("shards are bounded by MAX_SHARDS"));
+            let taken = recovered[usize::from(crossing.peer.0)].crossing(id);
+            for lane in Lane::ALL {
+                let (sent, taken) = (&sent.lanes[lane as usize], &taken.lanes[lane as usize]);
+                crossing.resume(lane, sent.next_send, sent.from(taken.next_receive));
+            }
+        }
+    }
+    ends
+}
+
+/// A link to a venue, with what it may not have received of what was sent before.
+fn link<D, W>(config: &LinkConfig, kept: &Kept, clock: Clock, wrap: &mut W) -> Result<AnyLink<D>, SetupError>
+where
+    D: Datagram,
+    W: FnMut(UdpPeer) -> D,
+{
+    let resume = Resume {
+        next_send: kept.next_send,
+        next_receive: kept.next_receive,
+    };
+    let mut link = AnyLink::with_datagrams(&config.settings, clock.now().0, resume, wrap)?;
+    for (sequence, message) in &kept.messages {
+        link.restore(*sequence, message);
+    }
+    Ok(link)
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Journal(error) => write!(f, "{error}"),
+            Self::Replay { directory, error } => write!(f, "journal {}: {error}", directory.display()),
+            Self::PastDay { config, journal } => write!(
+                f,
+                "trading_day = {} of the config is before the journal's day {}; name the current day, or another journal",
+                config.0, journal.0
+            ),
+            Self::Host(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}

@@ -1,0 +1,196 @@
+//! A shard without sockets: messages in by call, messages out by look. For benchmarks and tests; the shard, its journal and
+//! its sessions are the real ones.
+
+use crate::client_output::ClientOutputs;
+use crate::config::Config;
+use crate::live::Live;
+use crate::record::Record;
+use crate::references::References;
+use crate::shard::Shard;
+use crate::shared_limits::SharedLimits;
+use journal::JournalWriter;
+use latency::Recorder;
+use latency::clock::Clock;
+use net::Link;
+use net::link::{LinkCounters, LinkEvent};
+use types::{Bbo, InstrumentId, SequenceNumber, SessionId, ShardId, Timestamp, VenueId};
+
+/// Shard 0 of a config, every venue up.
+pub struct Harness {
+    shard: Shard,
+    live: Live<Held>,
+    references: References,
+}
+
+/// A link that keeps what it is given.
+#[derive(Debug)]
+struct Held {
+    next: SequenceNumber,
+    last: Vec<u8>,
+    count: u64,
+    room: usize,
+}
+
+impl Harness {
+    /// A shard on the journal of the config, which must be a new one.
+    ///
+    /// # Errors
+    /// The journal cannot be opened, or the order logic finds something wrong in the config.
+    pub fn open(config: &Config, clock: Clock) -> Result<Self, Box<dyn std::error::Error>> {
+        let journal = JournalWriter::open(&config.journal.of_shard(ShardId(0)))?;
+        let references = References::new(config.instruments.last().map_or(InstrumentId(0), |last| last.id));
+        let shared = SharedLimits::new(config.shared_limits.iter().copied());
+        let live = Live::new(
+            clock,
+            journal,
+            config.journal.watermark,
+            config.venues.iter().map(|_| Held::new()).collect(),
+            config.venues.iter().map(|_| SequenceNumber(1)).collect(),
+            ClientOutputs::new(config, ShardId(0)),
+            references.clone(),
+            shared,
+            Vec::new(),
+            Recorder::off(),
+        );
+        let mut harness = Self {
+            shard: Shard::new(config, ShardId(0))?,
+            live,
+            references,
+        };
+        harness.begin(config);
+        Ok(harness)
+    }
+
+    /// What a shard writes into a new journal, and every venue up.
+    fn begin(&mut self, config: &Config) {
+        let (now, day) = (self.live.now, config.trading_day);
+        self.live.append(&Record::Started {
+            fingerprint: config.fingerprint,
+        });
+        self.live.append(&Record::DayRolled { day });
+        self.shard.on_day_roll(now, day, &mut self.live);
+        for venue in &config.venues {
+            self.live.append(&Record::VenueUp { venue: venue.id });
+            self.shard.on_venue_up(now, venue.id, &mut self.live);
+        }
+    }
+
+    /// The time of what follows.
+    pub const fn set_now(&mut self, now: Timestamp) {
+        self.live.now = now;
+    }
+
+    /// A client logs on.
+    pub fn connect(&mut self, session: SessionId) {
+        if let Some(output) = self.live.clients.wake(session) {
+            output.connect(SequenceNumber(1));
+        }
+        self.live.append(&Record::SessionUp { session });
+        self.shard.on_session_up(self.live.now, session, &mut self.live);
+    }
+
+    /// A message of a client, out of its frame: into the journal and through the shard, as the worker does it.
+    pub fn client(&mut self, session: SessionId, message: &[u8]) {
+        self.live.received();
+        self.live.append(&Record::ClientMessage { session, message });
+        self.shard
+            .on_client_message(self.live.now, session, message, &mut self.live);
+    }
+
+    /// A message of a venue.
+    pub fn venue(&mut self, venue: VenueId, sequence: SequenceNumber, message: &[u8]) {
+        self.live.append(&Record::VenueMessage {
+            venue,
+            sequence,
+            message,
+        });
+        self.shard
+            .on_venue_message(self.live.now, venue, message, &mut self.live);
+    }
+
+    /// A price of the feed.
+    pub fn price(&mut self, instrument: InstrumentId, bbo: &Bbo) {
+        self.references.store(instrument, bbo);
+    }
+
+    /// Messages sent to a venue so far, and the last one.
+    #[must_use]
+    pub fn sent_to_venue(&self, venue: VenueId) -> (u64, &[u8]) {
+        let link = &self.live.links[usize::from(venue.0)];
+        (link.count, &link.last)
+    }
+
+    /// Bytes that wait for a client; they are gone after that.
+    pub fn sent_to_client(&mut self, session: SessionId) -> Vec<u8> {
+        let Some(output) = self.live.clients.get_mut(session) else {
+            return Vec::new();
+        };
+        output.fill();
+        let bytes = output.outbox.sendable(u64::MAX).to_vec();
+        output.outbox.sent(bytes.len());
+        bytes
+    }
+
+    /// Throws away what waits for a client, without a copy.
+    pub fn discard_client_output(&mut self, session: SessionId) {
+        if let Some(output) = self.live.clients.get_mut(session) {
+            output.fill();
+            let length = output.outbox.sendable(u64::MAX).len();
+            output.outbox.sent(length);
+        }
+    }
+
+    /// The shard.
+    #[must_use]
+    pub const fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    /// Ends the harness; the journal stays.
+    #[must_use]
+    pub fn into_journal(self) -> JournalWriter {
+        self.live.journal
+    }
+}
+
+impl Held {
+    fn new() -> Self {
+        Self {
+            next: SequenceNumber(1),
+            last: Vec::with_capacity(256),
+            count: 0,
+            room: usize::MAX,
+        }
+    }
+}
+
+impl Link for Held {
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    fn is_up(&self) -> bool {
+        true
+    }
+
+    fn send(&mut self, message: &[u8], _: u64) -> SequenceNumber {
+        self.last.clear();
+        self.last.extend_from_slice(message);
+        self.count += 1;
+        let sequence = self.next;
+        self.next = sequence.next();
+        sequence
+    }
+
+    fn restore(&mut self, _: SequenceNumber, _: &[u8]) {}
+
+    fn poll(&mut self, _: Timestamp, _: &mut [u8]) -> Option<LinkEvent> {
+        None
+    }
+
+    fn flush(&mut self, _: Timestamp, _: u64) {}
+
+    fn counters(&self) -> LinkCounters {
+        LinkCounters::default()
+    }
+}

@@ -1,0 +1,112 @@
+//! The instrument master as a shard uses it: by id, by symbol, and the price of each that was used last.
+
+use crate::effects::Effects;
+use orders::Reference;
+use std::collections::HashMap;
+use types::{Bbo, Instrument, InstrumentId, Price, ShardId, Symbol};
+
+/// All instruments, those of other shards included.
+#[derive(Debug)]
+pub(crate) struct Instruments {
+    /// By id.
+    entries: Vec<Option<Entry>>,
+    by_symbol: HashMap<Symbol, InstrumentId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    instrument: Instrument,
+    /// As it was used last, and as the journal has it.
+    bbo: Bbo,
+}
+
+impl Instruments {
+    /// The instruments of a master.
+    pub(crate) fn new(instruments: &[Instrument]) -> Self {
+        let highest = instruments.iter().map(|instrument| instrument.id.0).max().unwrap_or(0);
+        let mut entries = vec![None; highest as usize + 1];
+        for instrument in instruments {
+            entries[instrument.id.0 as usize] = Some(Entry {
+                instrument: *instrument,
+                bbo: Bbo::default(),
+            });
+        }
+        let by_symbol = instruments
+            .iter()
+            .map(|instrument| (instrument.symbol, instrument.id))
+            .collect();
+        Self { entries, by_symbol }
+    }
+
+    /// The shard that owns an instrument.
+    pub(crate) fn shard(&self, id: InstrumentId) -> Option<ShardId> {
+        self.get(id).map(|instrument| instrument.shard)
+    }
+
+    /// An instrument by its id.
+    pub(crate) fn get(&self, id: InstrumentId) -> Option<&Instrument> {
+        self.entries.get(id.0 as usize)?.as_ref().map(|entry| &entry.instrument)
+    }
+
+    /// An instrument by its symbol.
+    pub(crate) fn find(&self, symbol: &[u8]) -> Option<&Instrument> {
+        self.get(*self.by_symbol.get(&Symbol::new(symbol)?)?)
+    }
+
+    /// All instruments, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Instrument> {
+        self.entries.iter().flatten().map(|entry| &entry.instrument)
+    }
+
+    /// The price that a collar measures from: the middle of best bid and offer, else the side there is, else the last
+    /// trade.
+    pub(crate) fn reference<E: Effects>(&mut self, id: InstrumentId, effects: &mut E) -> Reference {
+        let Some(Some(entry)) = self.entries.get_mut(id.0 as usize) else {
+            return Reference::NONE;
+        };
+        if let Some(newer) = effects.reference(id, &entry.bbo) {
+            entry.bbo = newer;
+        }
+        reference(&entry.bbo)
+    }
+}
+
+fn reference(bbo: &Bbo) -> Reference {
+    let (bid, ask) = (bbo.bid, bbo.ask);
+    let price = match (bid.quantity.is_zero(), ask.quantity.is_zero()) {
+        (false, false) => Price(bid.price.0.midpoint(ask.price.0)),
+        (false, true) => bid.price,
+        (true, false) => ask.price,
+        (true, true) if bbo.last.0 != 0 => bbo.last,
+        (true, true) => Price::NULL,
+    };
+    Reference { price, time: bbo.time }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Quantity, Quote, Timestamp};
+
+    #[test]
+    fn the_reference_is_the_middle_then_a_side_then_the_last_trade() {
+        let quote = |price, lots| Quote {
+            price: Price(price),
+            quantity: Quantity(lots),
+        };
+        let price = |bid, ask, last| {
+            reference(&Bbo {
+                bid,
+                ask,
+                last: Price(last),
+                time: Timestamp(1),
+            })
+            .price
+        };
+        assert_eq!(price(quote(10, 1), quote(20, 1), 7), Price(15));
+        assert_eq!(price(quote(10, 1), quote(20, 0), 7), Price(10));
+        assert_eq!(price(quote(10, 0), quote(20, 1), 7), Price(20));
+        assert_eq!(price(quote(10, 0), quote(20, 0), 7), Price(7));
+        assert_eq!(price(quote(0, 0), quote(0, 0), 0), Price::NULL);
+    }
+}

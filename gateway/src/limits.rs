@@ -1,0 +1,58 @@
+//! Named maxima of the gateway. Whatever is not here is in the config, and then without a default.
+
+/// Shards: one thread and core each. An `OrderId` has 8 bits for the shard.
+pub const MAX_SHARDS: usize = 64;
+
+/// Client sessions of one gateway.
+pub const MAX_SESSIONS: usize = 4_096;
+
+/// Accounts of one gateway.
+pub const MAX_ACCOUNTS: usize = 65_536;
+
+/// Venues, each with one link a shard.
+pub const MAX_VENUES: usize = 16;
+
+/// Instruments of the master.
+pub const MAX_INSTRUMENTS: usize = 100_000;
+
+/// Longest frame a client may send, bytes: a FIX message or a Soup packet. Longer ones end the connection.
+pub const MAX_FRAME_LENGTH: usize = 4_096;
+
+/// Bytes that are received from one connection before the next gets its turn. A multiple of the longest frame, so that
+/// half a frame never blocks the buffer.
+pub const RECEIVE_BUFFER_BYTES: usize = 4 * MAX_FRAME_LENGTH;
+
+/// Connections of a shard that have not logged on yet. One more is closed at once.
+pub const MAX_PENDING_LOGONS: usize = 64;
+
+/// A connection that has not logged on after this long is closed, nanoseconds.
+pub const LOGON_TIMEOUT_NS: u64 = 5_000_000_000;
+
+/// Sockets that one turn looks at. The others come in the next turn.
+pub const MAX_READY_SOCKETS: usize = 256;
+
+/// Messages of one venue link that are handled in one turn.
+pub const MAX_VENUE_MESSAGES_A_TURN: usize = 64;
+
+/// Messages from another shard that are handled in one turn, of each kind.
+pub const MAX_CROSSINGS_A_TURN: usize = 16;
+
+/// Journal bytes that one input and all its outputs may need: a mass cancel is cut into as many as fit. Reserved before
+/// the order logic runs.
+pub const JOURNAL_RESERVE_BYTES: usize = 64 << 10;
+
+/// Execution reports of one order that its client's buffer must have room for before the order is taken.
+pub const REPORTS_RESERVED_AN_ORDER: usize = 2;
+
+/// Longest execution report in FIX, bytes.
+pub const MAX_REPORT_LENGTH: usize = 512;
+
+/// Reports of one turn whose last tap is still to come. More than a turn makes are not recorded, and not held up either.
+pub const REPORTS_HELD_A_TURN: usize = 1_024;
+
+/// Free places that a ring of reports to another shard must have before an input is taken that may cause some.
+pub const REPORTS_RESERVED_AN_INPUT: usize = 16;
+
+/// Places in a ring of requests to another shard that requests leave free: for mass cancels and lost sessions, which are
+/// never refused.
+pub const NOTICES_RESERVED: usize = 64;

@@ -1,0 +1,282 @@
+//! The world of a running shard: its journal, links, clients' buffers, rings, clock and recording.
+
+use crate::client_output::ClientOutputs;
+use crate::crossing::{Crossing, Lane};
+use crate::effects::{Destination, Effects};
+use crate::limits::{JOURNAL_RESERVE_BYTES, NOTICES_RESERVED, REPORTS_HELD_A_TURN};
+use crate::record::{RECORD_VERSION, Record};
+use crate::references::References;
+use crate::shared_limits::{Reservation, SharedLimits};
+use journal::{JournalWriter, Watermark};
+use latency::clock::Clock;
+use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
+use net::Link;
+use types::{
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
+    ShardId, Timestamp, VenueId,
+};
+
+/// Everything outside a shard's decisions.
+#[derive(Debug)]
+pub(crate) struct Live<L> {
+    pub(crate) clock: Clock,
+    /// When the turn began: the time of every input and output of the turn.
+    pub(crate) now: Timestamp,
+    pub(crate) journal: JournalWriter,
+    /// How safe a record must be before what it describes may leave.
+    pub(crate) watermark: Watermark,
+    /// By [`VenueId`].
+    pub(crate) links: Vec<L>,
+    /// By [`VenueId`]: the number that the next message gets.
+    venue_sequences: Vec<SequenceNumber>,
+    pub(crate) clients: ClientOutputs,
+    pub(crate) references: References,
+    pub(crate) shared: SharedLimits,
+    pub(crate) crossings: Vec<Crossing>,
+    recording: Recording,
+}
+
+/// What is stamped on the way.
+#[derive(Debug)]
+struct Recording {
+    recorder: Recorder,
+    /// Of the order at hand.
+    stamps: Stamps,
+    /// When the message at hand came from its venue.
+    venue_received: Timestamp,
+    /// Reports encoded in this turn; t8 is added when they have been handed to the socket.
+    reports: Vec<GatewayReport>,
+}
+
+impl<L: Link> Live<L> {
+    /// The world of a shard whose last messages to venues were numbered below `venue_sequences`.
+    #[allow(clippy::too_many_arguments, reason = "called once, where a shard is put together")]
+    pub(crate) fn new(
+        clock: Clock,
+        journal: JournalWriter,
+        watermark: Watermark,
+        links: Vec<L>,
+        venue_sequences: Vec<SequenceNumber>,
+        clients: ClientOutputs,
+        references: References,
+        shared: SharedLimits,
+        crossings: Vec<Crossing>,
+        recorder: Recorder,
+    ) -> Self {
+        let recording = Recording {
+            recorder,
+            stamps: Stamps::default(),
+            venue_received: Timestamp::NONE,
+            reports: Vec::with_capacity(REPORTS_HELD_A_TURN),
+        };
+        let now = clock.now();
+        Self {
+            clock,
+            now,
+            journal,
+            watermark,
+            links,
+            venue_sequences,
+            clients,
+            references,
+            shared,
+            crossings,
+            recording,
+        }
+    }
+
+    /// Appends an input, with the time of the turn.
+    pub(crate) fn append(&mut self, record: &Record<'_>) -> u64 {
+        let (kind, head, message) = record.encode();
+        self.journal
+            .append(kind as u16, RECORD_VERSION, self.now, &[head.as_slice(), message])
+    }
+
+    /// Whether the journal has room for one more input and all that follows from it.
+    pub(crate) fn journal_has_room(&self) -> bool {
+        self.journal.room(JOURNAL_RESERVE_BYTES)
+    }
+
+    /// The journal position up to which outputs may leave.
+    pub(crate) fn open_position(&self) -> u64 {
+        self.journal.watermark(self.watermark)
+    }
+
+    /// An order's bytes came in.
+    pub(crate) fn received(&mut self) {
+        if self.recording.recorder.is_on() {
+            self.recording.stamps = Stamps::received(self.clock.now());
+        }
+    }
+
+    /// All that was encoded in this turn has been handed to the sockets.
+    pub(crate) fn reports_left(&mut self) {
+        if self.recording.reports.is_empty() {
+            return;
+        }
+        let sent = self.clock.now();
+        for mut report in self.recording.reports.drain(..) {
+            report.report_sent = sent;
+            self.recording.recorder.push(report);
+        }
+    }
+
+    fn crossing(&mut self, shard: ShardId) -> Option<&mut Crossing> {
+        self.crossings.iter_mut().find(|crossing| crossing.peer == shard)
+    }
+
+    /// Writes down a refusal that the world decided, so that a replay decides the same.
+    fn refused(&mut self, reason: Reason) -> Result<(), Reason> {
+        self.append(&Record::Refused { reason });
+        Err(reason)
+    }
+}
+
+impl<L: Link> Effects for Live<L> {
+    #[inline]
+    fn stamp(&mut self, tap: Tap) {
+        if !self.recording.recorder.is_on() {
+            return;
+        }
+        let time = self.clock.now();
+        match tap {
+            Tap::VenueReceived => self.recording.venue_received = time,
+            _ => self.recording.stamps.mark(tap, time),
+        }
+    }
+
+    fn reference(&mut self, instrument: InstrumentId, known: &Bbo) -> Option<Bbo> {
+        let bbo = self.references.load(instrument).filter(|bbo| bbo != known)?;
+        self.append(&Record::Reference { instrument, bbo });
+        Some(bbo)
+    }
+
+    fn reserve_room(&mut self, session: SessionId, destination: Destination) -> Result<(), Reason> {
+        if !self.journal.room(2 * JOURNAL_RESERVE_BYTES) {
+            return self.refused(Reason::JournalFull);
+        }
+        if !self.clients.has_room(session) {
+            return self.refused(Reason::ReportRingFull);
+        }
+        match destination {
+            Destination::Venue(venue) if self.links[usize::from(venue.0)].room() == 0 => {
+                self.refused(Reason::VenueFull)
+            }
+            Destination::Shard(shard)
+                if self
+                    .crossing(shard)
+                    .is_none_or(|crossing| crossing.room(Lane::Requests) <= NOTICES_RESERVED) =>
+            {
+                self.refused(Reason::ShardRingFull)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reserve_reports(&mut self, session: SessionId, count: usize) -> Result<(), Reason> {
+        if self.clients.has_room_for(session, count) {
+            return Ok(());
+        }
+        self.refused(Reason::ReportRingFull)
+    }
+
+    fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason> {
+        if amount == 0 || self.shared.reserve(account, Reservation(amount)) {
+            return Ok(());
+        }
+        self.refused(Reason::SharedLimit)
+    }
+
+    fn release_shared(&mut self, account: AccountId, amount: i64) {
+        self.shared.release(account, Reservation(amount));
+    }
+
+    fn room_for_cancel(&mut self, venue: VenueId) -> bool {
+        let has_room = self.links[usize::from(venue.0)].room() > 0 && self.journal_has_room();
+        if !has_room {
+            self.append(&Record::Refused {
+                reason: Reason::VenueFull,
+            });
+        }
+        has_room
+    }
+
+    fn to_client(&mut self, session: SessionId, message: &[u8]) {
+        let position = self.append(&Record::ClientOutput { session, message });
+        if let Some(client) = self.clients.wake(session) {
+            client.push(message, position);
+        }
+    }
+
+    fn to_venue(&mut self, venue: VenueId, message: &[u8]) {
+        let link = usize::from(venue.0);
+        let sequence = self.venue_sequences[link];
+        let position = self.append(&Record::VenueOutput {
+            venue,
+            sequence,
+            message,
+        });
+        let given = self.links[link].send(message, position);
+        debug_assert_eq!(given, sequence, "journal and link count alike");
+        self.venue_sequences[link] = sequence.next();
+        // At once, not at the end of the turn: this is what the whole program is for.
+        let open = self.open_position();
+        self.links[link].flush(self.now, open);
+    }
+
+    fn to_shard(&mut self, shard: ShardId, lane: Lane, message: &[u8]) {
+        let Some(sequence) = self.crossing(shard).map(|crossing| crossing.next(lane)) else {
+            return;
+        };
+        self.append(&Record::ShardOutput {
+            shard,
+            lane,
+            sequence,
+            message,
+        });
+        if let Some(crossing) = self.crossing(shard) {
+            crossing.send(lane, message);
+        }
+    }
+
+    fn close(&mut self, session: SessionId) {
+        if let Some(client) = self.clients.wake(session) {
+            client.is_closing = true;
+        }
+    }
+
+    fn is_recording(&self) -> bool {
+        self.recording.recorder.is_on()
+    }
+
+    fn order_taken(&mut self, order: &NewOrder, number: ClientOrderId, order_id: OrderId, verdict: Reason) {
+        self.recording.recorder.push(GatewayOrder {
+            protocol: self.clients.protocol(order.session),
+            reason: verdict,
+            session: order.session,
+            instrument: order.instrument,
+            client_order_id: number,
+            order_id,
+            trigger: order.trigger,
+            kernel_received: Timestamp::NONE,
+            stamps: self.recording.stamps,
+        });
+    }
+
+    fn reported(&mut self, report: &ExecReport) {
+        let recording = &mut self.recording;
+        if recording.recorder.is_on() && recording.reports.len() < recording.reports.capacity() {
+            recording.reports.push(GatewayReport {
+                exec_type: report.exec_type,
+                reason: report.reason,
+                order_id: report.order_id,
+                venue_received: recording.venue_received,
+                report_encoded: self.clock.now(),
+                report_sent: Timestamp::NONE,
+                last_quantity: report.last_quantity,
+                last_price: report.last_price,
+                leaves: report.leaves,
+            });
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! What a shard writes into its journal: its inputs, the answers the world gave while an input was handled, and the
+//! numbered messages it sent.
+//!
+//! Records of one input stand together: the input, then answers and outputs in the order in which the shard asked for and
+//! made them. So a replay needs no table: it runs the input through the same code and reads the tape along.
+//!
+//! Payloads are little-endian. `docs/journal.md` has them as tables.
+
+use crate::crossing::Lane;
+use proto::journal::Kind;
+use types::{
+    Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
+    VenueId,
+};
+
+/// Version of the payloads' layouts.
+pub const RECORD_VERSION: u16 = 1;
+
+/// A record, decoded.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Record<'a> {
+    /// A process started on this journal. The fingerprint of the configuration that decides.
+    Started { fingerprint: u64 },
+    /// A client logged on.
+    SessionUp { session: SessionId },
+    /// A client's connection ended.
+    SessionDown { session: SessionId },
+    /// See [`Kind::ClientMessage`].
+    ClientMessage { session: SessionId, message: &'a [u8] },
+    /// See [`Kind::Timer`].
+    SessionTimer { session: SessionId },
+    /// The link to a venue came up.
+    VenueUp { venue: VenueId },
+    /// The link to a venue went down.
+    VenueDown { venue: VenueId },
+    /// See [`Kind::VenueMessage`].
+    VenueMessage {
+        venue: VenueId,
+        sequence: SequenceNumber,
+        message: &'a [u8],
+    },
+    /// See [`Kind::ShardMessage`].
+    ShardMessage {
+        shard: ShardId,
+        lane: Lane,
+        sequence: SequenceNumber,
+        message: &'a [u8],
+    },
+    /// See [`Kind::DayRoll`].
+    DayRolled { day: TradingDay },
+    /// See [`Kind::ReferencePrice`].
+    Reference { instrument: InstrumentId, bbo: Bbo },
+    /// See [`Kind::Refusal`].
+    Refused { reason: Reason },
+    /// See [`Kind::ClientOutput`].
+    ClientOutput { session: SessionId, message: &'a [u8] },
+    /// See [`Kind::VenueOutput`].
+    VenueOutput {
+        venue: VenueId,
+        sequence: SequenceNumber,
+        message: &'a [u8],
+    },
+    /// See [`Kind::ShardOutput`].
+    ShardOutput {
+        shard: ShardId,
+        lane: Lane,
+        sequence: SequenceNumber,
+        message: &'a [u8],
+    },
+}
+
+/// A payload that its kind does not allow, or a kind that nobody knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownRecord {
+    /// The kind in the record's header.
+    pub kind: u16,
+}
+
+/// A payload's fixed part. Few bytes, so that an append copies little more than the message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    bytes: [u8; Self::MAX_LENGTH],
+    length: usize,
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// When the kind is unknown or the payload is not one of its kind.
+    pub fn decode(kind: u16, payload: &'a [u8]) -> Result<Self, UnknownRecord> {
+        Self::try_decode(kind, payload).ok_or(UnknownRecord { kind })
+    }
+
+    fn try_decode(kind: u16, payload: &'a [u8]) -> Option<Self> {
+        let mut fields = Fields(payload);
+        Some(match Kind::from_u16(kind)? {
+            Kind::Start => Self::Started {
+                fingerprint: fields.u64()?,
+            },
+            Kind::ClientEvent => match (fields.session()?, fields.u8()?) {
+                (session, UP) => Self::SessionUp { session },
+                (session, DOWN) => Self::SessionDown { session },
+                _ => return None,
+            },
+            Kind::ClientMessage => Self::ClientMessage {
+                session: fields.session()?,
+                message: fields.0,
+            },
+            Kind::Timer => Self::SessionTimer {
+                session: fields.session()?,
+            },
+            Kind::VenueEvent => match (VenueId(fields.u8()?), fields.u8()?) {
+                (venue, UP) => Self::VenueUp { venue },
+                (venue, DOWN) => Self::VenueDown { venue },
+                _ => return None,
+            },
+            Kind::VenueMessage => {
+                let (venue, sequence) = (VenueId(fields.u8()?), SequenceNumber(fields.u64()?));
+                Self::VenueMessage {
+                    venue,
+                    sequence,
+                    message: fields.0,
+                }
+            }
+            Kind::ShardMessage => {
+                let (shard, lane) = (ShardId(fields.u8()?), Lane::from_u8(fields.u8()?)?);
+                Self::ShardMessage {
+                    shard,
+                    lane,
+                    sequence: SequenceNumber(fields.u64()?),
+                    message: fields.0,
+                }
+            }
+            Kind::DayRoll => Self::DayRolled {
+                day: TradingDay(fields.u32()?),
+            },
+            Kind::ReferencePrice => Self::Reference {
+                instrument: InstrumentId(fields.u32()?),
+                bbo: fields.bbo()?,
+            },
+            Kind::Refusal => Self::Refused {
+                reason: Reason::from_u16(fields.u16()?)?,
+            },
+            Kind::ClientOutput => Self::ClientOutput {
+                session: fields.session()?,
+                message: fields.0,
+            },
+            Kind::VenueOutput => {
+                let (venue, sequence) = (VenueId(fields.u8()?), SequenceNumber(fields.u64()?));
+                Self::VenueOutput {
+                    venue,
+                    sequence,
+                    message: fields.0,
+                }
+            }
+            Kind::ShardOutput => {
+                let (shard, lane) = (ShardId(fields.u8()?), Lane::from_u8(fields.u8()?)?);
+                Self::ShardOutput {
+                    shard,
+                    lane,
+                    sequence: SequenceNumber(fields.u64()?),
+                    message: fields.0,
+                }
+            }
+            Kind::FeedMessage | Kind::FeedEvent | Kind::FeedOutput => return None,
+        })
+    }
+
+    /// The record's kind, the fixed part of its payload, and the message after it.
+    pub(crate) fn encode(&self) -> (Kind, Head, &'a [u8]) {
+        let head = Head::new();
+        match *self {
+            Self::Started { fingerprint } => (Kind::Start, head.u64(fingerprint), &[]),
+            Self::SessionUp { session } => (Kind::ClientEvent, head.u16(session.0).u8(UP), &[]),
+            Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
+            Self::ClientMessage { session, message } => (Kind::ClientMessage, head.u16(session.0), message),
+            Self::SessionTimer { session } => (Kind::Timer, head.u16(session.0), &[]),
+            Self::VenueUp { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(UP), &[]),
+            Self::VenueDown { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(DOWN), &[]),
+            Self::VenueMessage {
+                venue,
+                sequence,
+                message,
+            } => (Kind::VenueMessage, head.u8(venue.0).u64(sequence.0), message),
+            Self::ShardMessage {
+                shard,
+                lane,
+                sequence,
+                message,
+            } => (
+                Kind::ShardMessage,
+                head.u8(shard.0).u8(lane as u8).u64(sequence.0),
+                message,
+            ),
+            Self::DayRolled { day } => (Kind::DayRoll, head.u32(day.0), &[]),
+            Self::Reference { instrument, bbo } => (Kind::ReferencePrice, head.u32(instrument.0).bbo(&bbo), &[]),
+            Self::Refused { reason } => (Kind::Refusal, head.u16(reason as u16), &[]),
+            Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
+            Self::VenueOutput {
+                venue,
+                sequence,
+                message,
+            } => (Kind::VenueOutput, head.u8(venue.0).u64(sequence.0), message),
+            Self::ShardOutput {
+                shard,
+                lane,
+                sequence,
+                message,
+            } => (
+                Kind::ShardOutput,
+                head.u8(shard.0).u8(lane as u8).u64(sequence.0),
+                message,
+            ),
+        }
+    }
+}
+
+impl Head {
+    /// Longest fixed part: instrument and best bid and offer.
+    const MAX_LENGTH: usize = 4 + 6 * 8;
+
+    const fn new() -> Self {
+        Self {
+            bytes: [0; Self::MAX_LENGTH],
+            length: 0,
+        }
+    }
+
+    /// The bytes.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn put<const N: usize>(mut self, bytes: [u8; N]) -> Self {
+        self.bytes[self.length..self.length + N].copy_from_slice(&bytes);
+        self.length += N;
+        self
+    }
+
+    fn u8(self, value: u8) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    fn u16(self, value: u16) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    fn u32(self, value: u32) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    fn u64(self, value: u64) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    fn quote(self, quote: Quote) -> Self {
+        self.put(quote.price.0.to_le_bytes()).u64(quote.quantity.0)
+    }
+
+    fn bbo(self, bbo: &Bbo) -> Self {
+        self.quote(bbo.bid)
+            .quote(bbo.ask)
+            .put(bbo.last.0.to_le_bytes())
+            .u64(bbo.time.0)
+    }
+}
+
+/// In an event: what a connection or link became.
+const UP: u8 = 1;
+const DOWN: u8 = 0;
+
+/// What is left of a payload.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn session(&mut self) -> Option<SessionId> {
+        self.u16().map(SessionId)
+    }
+
+    fn price(&mut self) -> Option<Price> {
+        self.take().map(|bytes| Price(i64::from_le_bytes(bytes)))
+    }
+
+    fn quote(&mut self) -> Option<Quote> {
+        Some(Quote {
+            price: self.price()?,
+            quantity: Quantity(self.u64()?),
+        })
+    }
+
+    fn bbo(&mut self) -> Option<Bbo> {
+        Some(Bbo {
+            bid: self.quote()?,
+            ask: self.quote()?,
+            last: self.price()?,
+            time: Timestamp(self.u64()?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn samples(message: &[u8]) -> Vec<Record<'_>> {
+        let quote = Quote {
+            price: Price(-5),
+            quantity: Quantity(7),
+        };
+        let bbo = Bbo {
+            bid: quote,
+            ask: quote,
+            last: Price(3),
+            time: Timestamp(9),
+        };
+        let (session, venue, shard, sequence) = (SessionId(3), VenueId(2), ShardId(1), SequenceNumber(u64::MAX));
+        vec![
+            Record::Started { fingerprint: 1 },
+            Record::SessionUp { session },
+            Record::SessionDown { session },
+            Record::ClientMessage { session, message },
+            Record::SessionTimer { session },
+            Record::VenueUp { venue },
+            Record::VenueDown { venue },
+            Record::VenueMessage {
+                venue,
+                sequence,
+                message,
+            },
+            Record::ShardMessage {
+                shard,
+                lane: Lane::Reports,
+                sequence,
+                message,
+            },
+            Record::DayRolled {
+                day: TradingDay(20_261_129),
+            },
+            Record::Reference {
+                instrument: InstrumentId(8),
+                bbo,
+            },
+            Record::Refused {
+                reason: Reason::VenueFull,
+            },
+            Record::ClientOutput { session, message },
+            Record::VenueOutput {
+                venue,
+                sequence,
+                message,
+            },
+            Record::ShardOutput {
+                shard,
+                lane: Lane::Reports,
+                sequence,
+                message,
+            },
+        ]
+    }
+
+    #[test]
+    fn every_record_comes_back_as_it_was() {
+        for record in samples(b"abc") {
+            let (kind, head, message) = record.encode();
+            let payload = [head.as_slice(), message].concat();
+            assert_eq!(Record::decode(kind as u16, &payload), Ok(record));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_payload_panics(kind in prop::sample::select(Kind::ALL), payload in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Record::decode(kind as u16, &payload);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The latest best bid and offer of every instrument, written by the feed's thread and read by the shards.
+//!
+//! A sequence lock an instrument, made of atomics alone: the writer makes the version odd, stores, makes it even; a
+//! reader that sees an odd or changed version looks again, a bounded number of times, and otherwise keeps what it knew.
+//! Shards share nothing but numbers, and these are such.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
+use types::{Bbo, InstrumentId, Price, Quantity, Quote, Timestamp};
+
+/// The table, shared by the feed's thread and all shards. Instruments are found by id, so the ids of a master should be
+/// dense.
+#[derive(Clone, Debug)]
+pub struct References {
+    slots: Arc<[Slot]>,
+}
+
+/// One instrument. A cache line of its own, so that one instrument's ticks do not slow another's orders.
+#[derive(Default, Debug)]
+#[repr(align(64))]
+struct Slot {
+    /// Odd while a writer is at it; 0 means never written.
+    version: AtomicU64,
+    bid_price: AtomicI64,
+    bid_quantity: AtomicU64,
+    ask_price: AtomicI64,
+    ask_quantity: AtomicU64,
+    last: AtomicI64,
+    time: AtomicU64,
+}
+
+/// How often a reader looks again when the writer is in its way. The writer needs some ten nanoseconds; after so many
+/// the price known before serves.
+const READ_ATTEMPTS: usize = 16;
+
+impl References {
+    /// A table for instruments up to `highest`, all without a price.
+    #[must_use]
+    pub fn new(highest: InstrumentId) -> Self {
+        Self {
+            slots: (0..=highest.0).map(|_| Slot::default()).collect(),
+        }
+    }
+
+    /// Bytes that the table takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
+    /// Stores a new best bid and offer. One thread alone may call it: the feed's. An id outside the table is ignored;
+    /// the feed maps only instruments of the master.
+    pub fn store(&self, instrument: InstrumentId, bbo: &Bbo) {
+        let Some(slot) = self.slots.get(instrument.0 as usize) else {
+            return;
+        };
+        let version = slot.version.load(Ordering::Relaxed);
+        slot.version.store(version + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        slot.bid_price.store(bbo.bid.price.0, Ordering::Relaxed);
+        slot.bid_quantity.store(bbo.bid.quantity.0, Ordering::Relaxed);
+        slot.ask_price.store(bbo.ask.price.0, Ordering::Relaxed);
+        slot.ask_quantity.store(bbo.ask.quantity.0, Ordering::Relaxed);
+        slot.last.store(bbo.last.0, Ordering::Relaxed);
+        slot.time.store(bbo.time.0, Ordering::Relaxed);
+        slot.version.store(version + 2, Ordering::Release);
+    }
+
+    /// The best bid and offer; `None` when there never was one, or the writer was in the way all the time.
+    #[must_use]
+    pub fn load(&self, instrument: InstrumentId) -> Option<Bbo> {
+        let slot = self.slots.get(instrument.0 as usize)?;
+        for _ in 0..READ_ATTEMPTS {
+            let before = slot.version.load(Ordering::Acquire);
+            if before == 0 {
+                return None;
+            }
+            let bbo = Bbo {
+                bid: Quote {
+                    price: Price(slot.bid_price.load(Ordering::Relaxed)),
+                    quantity: Quantity(slot.bid_quantity.load(Ordering::Relaxed)),
+                },
+                ask: Quote {
+                    price: Price(slot.ask_price.load(Ordering::Relaxed)),
+                    quantity: Quantity(slot.ask_quantity.load(Ordering::Relaxed)),
+                },
+                last: Price(slot.last.load(Ordering::Relaxed)),
+                time: Timestamp(slot.time.load(Ordering::Relaxed)),
+            };
+            fence(Ordering::Acquire);
+            if before.is_multiple_of(2) && slot.version.load(Ordering::Relaxed) == before {
+                return Some(bbo);
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bbo(value: u32) -> Bbo {
+        let quote = Quote {
+            price: Price(i64::from(value)),
+            quantity: Quantity(u64::from(value)),
+        };
+        Bbo {
+            bid: quote,
+            ask: quote,
+            last: Price(i64::from(value)),
+            time: Timestamp(u64::from(value)),
+        }
+    }
+
+    #[test]
+    fn an_instrument_without_a_tick_has_no_price() {
+        let references = References::new(InstrumentId(2));
+        assert_eq!(references.load(InstrumentId(2)), None);
+        assert_eq!(references.load(InstrumentId(3)), None);
+        references.store(InstrumentId(2), &bbo(7));
+        assert_eq!(references.load(InstrumentId(2)), Some(bbo(7)));
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_a_price() {
+        let references = References::new(InstrumentId(1));
+        let writer = references.clone();
+        let thread = std::thread::spawn(move || {
+            for value in 1..200_000 {
+                writer.store(InstrumentId(1), &bbo(value));
+            }
+        });
+        let mut last = 0;
+        while !thread.is_finished() {
+            if let Some(seen) = references.load(InstrumentId(1)) {
+                let value = u32::try_from(seen.time.0).expect("it was a u32");
+                assert_eq!(seen, bbo(value));
+                assert!(value >= last);
+                last = value;
+            }
+        }
+        thread.join().expect("the writer does not panic");
+    }
+}

@@ -1,0 +1,539 @@
+//! The world of the past: answers come from the journal, outputs are compared with it.
+//!
+//! A replay runs every input through the same code that handled it first. It finds a shard's state after a restart, and it
+//! checks a journal: the same inputs must give the same outputs, byte for byte.
+
+use crate::client_output::ClientOutputs;
+use crate::config::{Config, ShardConfig, VenueConfig};
+use crate::crossing::{CrossingMessage, Lane};
+use crate::effects::{Destination, Effects};
+use crate::record::Record;
+use crate::shard::Shard;
+use crate::shared_limits::{Reservation, SharedLimits};
+use journal::{JournalError, JournalReader};
+use latency::Tap;
+use proto::journal::Kind;
+use std::collections::VecDeque;
+use std::fmt;
+use types::{
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
+    ShardId, Timestamp, TradingDay, VenueId,
+};
+
+/// What a replay found.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Summary {
+    /// Inputs replayed.
+    pub inputs: u64,
+    /// Outputs made again, and found equal.
+    pub outputs: u64,
+    /// A hash of all outputs, kinds, addressees and bytes.
+    pub hash: u64,
+    /// Outputs that the journal's end cut off.
+    pub cut_off: u64,
+}
+
+/// Why a replay stopped.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// The journal cannot be read.
+    Read(JournalError),
+    /// A record that this version does not know.
+    Unknown { position: u64, kind: u16 },
+    /// The journal was written under a config that decides otherwise.
+    OtherConfig { journal: u64, config: u64 },
+    /// The first output that came out differently.
+    Diverged(Divergence),
+}
+
+/// Where a replay and its journal part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Divergence {
+    /// Position of the record in the journal.
+    pub position: u64,
+    /// What the journal has there.
+    pub recorded: String,
+    /// What came out.
+    pub replayed: String,
+}
+
+/// A shard as its journal left it, and what the world needs to go on.
+pub(crate) struct Recovered {
+    pub(crate) shard: Shard,
+    pub(crate) clients: ClientOutputs,
+    /// By [`VenueId`].
+    pub(crate) venues: Vec<Kept>,
+    pub(crate) crossings: Vec<KeptCrossing>,
+    pub(crate) day: TradingDay,
+    /// Sessions that were connected when the process ended.
+    pub(crate) connected: Vec<SessionId>,
+    /// Venues whose link was up when the process ended.
+    pub(crate) up: Vec<VenueId>,
+    /// Outputs that the journal's end cut off: to be appended and sent.
+    pub(crate) tail: Vec<(u16, Vec<u8>)>,
+    pub(crate) summary: Summary,
+}
+
+/// The last messages sent on a numbered way, and the next numbers of both directions.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) next_send: SequenceNumber,
+    pub(crate) next_receive: SequenceNumber,
+    pub(crate) messages: VecDeque<(SequenceNumber, Vec<u8>)>,
+    capacity: usize,
+}
+
+/// Both lanes to another shard.
+#[derive(Debug)]
+pub(crate) struct KeptCrossing {
+    pub(crate) peer: ShardId,
+    pub(crate) lanes: [Kept; 2],
+}
+
+/// The effects of a replay.
+struct Replay<'a> {
+    tape: Tape<'a>,
+    shared: &'a SharedLimits,
+    clients: ClientOutputs,
+    venues: Vec<Kept>,
+    crossings: Vec<KeptCrossing>,
+    tail: Vec<(u16, Vec<u8>)>,
+    divergence: Option<Divergence>,
+    summary: Summary,
+}
+
+/// The journal, read one record ahead.
+struct Tape<'a> {
+    reader: &'a mut JournalReader,
+    kind: u16,
+    time: Timestamp,
+    position: u64,
+    payload: Vec<u8>,
+    at_end: bool,
+}
+
+/// Replays a shard's journal from its start to its end, and compares every output.
+///
+/// # Errors
+/// The journal cannot be read, belongs to another config, or an output came out differently.
+pub fn verify(config: &Config, shard: ShardId) -> Result<Summary, ReplayError> {
+    let directory = config.journal.of_shard(shard).directory;
+    let mut reader = JournalReader::open(&directory).map_err(ReplayError::Read)?;
+    let shared = SharedLimits::new(config.shared_limits.iter().copied());
+    Recovered::replay(config, shard, &mut reader, &shared).map(|recovered| recovered.summary)
+}
+
+impl Recovered {
+    /// Replays a journal from its start to its end.
+    ///
+    /// # Errors
+    /// The journal cannot be read, belongs to another config, or an output came out differently.
+    pub(crate) fn replay(
+        config: &Config,
+        shard: ShardId,
+        reader: &mut JournalReader,
+        shared: &SharedLimits,
+    ) -> Result<Self, ReplayError> {
+        let logic = Shard::new(config, shard).expect("the config was checked");
+        let mut recovered = Self {
+            shard: logic,
+            clients: ClientOutputs::new(config, shard),
+            venues: Vec::new(),
+            crossings: Vec::new(),
+            day: TradingDay(0),
+            connected: Vec::new(),
+            up: Vec::new(),
+            tail: Vec::new(),
+            summary: Summary::default(),
+        };
+        let mut replay = Replay::new(config, shard, reader, shared)?;
+        while !replay.tape.at_end {
+            recovered.input(config, &mut replay)?;
+            if let Some(divergence) = replay.divergence.take() {
+                return Err(ReplayError::Diverged(divergence));
+            }
+        }
+        recovered.clients = replay.clients;
+        recovered.venues = replay.venues;
+        recovered.crossings = replay.crossings;
+        recovered.tail = replay.tail;
+        recovered.summary = replay.summary;
+        Ok(recovered)
+    }
+
+    /// What was kept of the lanes to another shard.
+    ///
+    /// # Panics
+    /// When there is no such shard.
+    pub(crate) fn crossing(&self, peer: ShardId) -> &KeptCrossing {
+        self.crossings
+            .iter()
+            .find(|crossing| crossing.peer == peer)
+            .expect("every other shard has a crossing")
+    }
+
+    /// Runs one input, with all the answers and outputs that stand behind it.
+    fn input(&mut self, config: &Config, replay: &mut Replay<'_>) -> Result<(), ReplayError> {
+        let (position, kind, now) = (replay.tape.position, replay.tape.kind, replay.tape.time);
+        let payload = replay.tape.take()?;
+        let record = Record::decode(kind, &payload).map_err(|_| ReplayError::Unknown { position, kind })?;
+        replay.summary.inputs += 1;
+        let shard = &mut self.shard;
+        match record {
+            Record::Started { fingerprint } if fingerprint != config.fingerprint => {
+                return Err(ReplayError::OtherConfig {
+                    journal: fingerprint,
+                    config: config.fingerprint,
+                });
+            }
+            Record::Started { .. } => {}
+            Record::SessionUp { session } => {
+                self.connected.push(session);
+                shard.on_session_up(now, session, replay);
+            }
+            Record::SessionDown { session } => {
+                self.connected.retain(|&connected| connected != session);
+                shard.on_session_down(now, session, replay);
+            }
+            Record::ClientMessage { session, message } => shard.on_client_message(now, session, message, replay),
+            Record::SessionTimer { session } => shard.on_session_timer(now, session, replay),
+            Record::VenueUp { venue } => {
+                self.up.push(venue);
+                shard.on_venue_up(now, venue, replay);
+            }
+            Record::VenueDown { venue } => {
+                self.up.retain(|&up| up != venue);
+                shard.on_venue_down(venue);
+            }
+            Record::VenueMessage {
+                venue,
+                sequence,
+                message,
+            } => {
+                replay.venues[usize::from(venue.0)].next_receive = sequence.next();
+                shard.on_venue_message(now, venue, message, replay);
+            }
+            Record::ShardMessage {
+                shard: peer,
+                lane,
+                sequence,
+                message,
+            } => {
+                if let Some(kept) = replay.crossing(peer, lane) {
+                    kept.next_receive = sequence.next();
+                }
+                shard.on_shard_message(now, message, replay);
+            }
+            Record::DayRolled { day } => {
+                self.day = day;
+                shard.on_day_roll(now, day, replay);
+            }
+            // An answer or output that nothing asked for: the inputs before it gave less than they did.
+            Record::Reference { .. }
+            | Record::Refused { .. }
+            | Record::ClientOutput { .. }
+            | Record::VenueOutput { .. }
+            | Record::ShardOutput { .. } => {
+                let divergence = Divergence {
+                    position,
+                    recorded: format!("{record:?}"),
+                    replayed: "nothing".to_owned(),
+                };
+                return Err(ReplayError::Diverged(divergence));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Replay<'a> {
+    fn new(
+        config: &Config,
+        shard: ShardId,
+        reader: &'a mut JournalReader,
+        shared: &'a SharedLimits,
+    ) -> Result<Self, ReplayError> {
+        let window = |venue: &VenueConfig| venue.links[usize::from(shard.0)].settings.window();
+        let crossing = |peer: &ShardConfig| KeptCrossing {
+            peer: peer.id,
+            lanes: [Kept::new(config.crossing_messages), Kept::new(config.crossing_messages)],
+        };
+        Ok(Self {
+            tape: Tape::new(reader)?,
+            shared,
+            clients: ClientOutputs::new(config, shard),
+            venues: config.venues.iter().map(|venue| Kept::new(window(venue))).collect(),
+            crossings: config
+                .shards
+                .iter()
+                .filter(|peer| peer.id != shard)
+                .map(crossing)
+                .collect(),
+            tail: Vec::new(),
+            divergence: None,
+            summary: Summary {
+                hash: FNV_OFFSET,
+                ..Summary::default()
+            },
+        })
+    }
+
+    fn crossing(&mut self, peer: ShardId, lane: Lane) -> Option<&mut Kept> {
+        let crossing = self.crossings.iter_mut().find(|crossing| crossing.peer == peer)?;
+        Some(&mut crossing.lanes[lane as usize])
+    }
+
+    /// Reads the next record if it is an answer of this kind.
+    fn answer(&mut self, kind: Kind) -> Option<Vec<u8>> {
+        if self.tape.at_end || self.tape.kind != kind as u16 || self.divergence.is_some() {
+            return None;
+        }
+        match self.tape.take() {
+            Ok(payload) => Some(payload),
+            Err(error) => {
+                self.diverge("an answer", &error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Reads a refusal that the world decided, if one stands here.
+    fn refusal(&mut self) -> Option<Reason> {
+        let payload = self.answer(Kind::Refusal)?;
+        match Record::decode(Kind::Refusal as u16, &payload) {
+            Ok(Record::Refused { reason }) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// An output came out: the journal has the same, or has ended.
+    fn output(&mut self, record: &Record<'_>) {
+        if self.divergence.is_some() {
+            return;
+        }
+        let (kind, head, message) = record.encode();
+        let payload = [head.as_slice(), message].concat();
+        self.summary.hash = hash(self.summary.hash, kind as u16, &payload);
+        if self.tape.at_end {
+            self.summary.cut_off += 1;
+            self.tail.push((kind as u16, payload));
+            return;
+        }
+        if self.tape.kind != kind as u16 || self.tape.payload != payload {
+            self.diverge_at_tape(&format!("{record:?}"));
+            return;
+        }
+        self.summary.outputs += 1;
+        if let Err(error) = self.tape.advance() {
+            self.diverge("an output", &error.to_string());
+        }
+    }
+
+    fn diverge_at_tape(&mut self, replayed: &str) {
+        let recorded = match Record::decode(self.tape.kind, &self.tape.payload) {
+            Ok(record) => format!("{record:?}"),
+            Err(_) => format!("record of kind {}", self.tape.kind),
+        };
+        self.diverge(&recorded, replayed);
+    }
+
+    fn diverge(&mut self, recorded: &str, replayed: &str) {
+        self.divergence = Some(Divergence {
+            position: self.tape.position,
+            recorded: recorded.to_owned(),
+            replayed: replayed.to_owned(),
+        });
+    }
+}
+
+impl Effects for Replay<'_> {
+    fn stamp(&mut self, _: Tap) {}
+
+    fn reference(&mut self, instrument: InstrumentId, _: &Bbo) -> Option<Bbo> {
+        let payload = self.answer(Kind::ReferencePrice)?;
+        match Record::decode(Kind::ReferencePrice as u16, &payload) {
+            Ok(Record::Reference {
+                instrument: recorded,
+                bbo,
+            }) if recorded == instrument => Some(bbo),
+            other => {
+                self.diverge(
+                    &format!("{other:?}"),
+                    &format!("a reference of instrument {instrument}"),
+                );
+                None
+            }
+        }
+    }
+
+    fn reserve_room(&mut self, _: SessionId, _: Destination) -> Result<(), Reason> {
+        self.refusal().map_or(Ok(()), Err)
+    }
+
+    fn reserve_reports(&mut self, _: SessionId, _: usize) -> Result<(), Reason> {
+        self.refusal().map_or(Ok(()), Err)
+    }
+
+    fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason> {
+        match self.refusal() {
+            Some(reason) => Err(reason),
+            None => {
+                self.shared.restore(account, Reservation(amount));
+                Ok(())
+            }
+        }
+    }
+
+    fn release_shared(&mut self, account: AccountId, amount: i64) {
+        self.shared.release(account, Reservation(amount));
+    }
+
+    fn room_for_cancel(&mut self, _: VenueId) -> bool {
+        // Past the end there was no answer; the cancel waits and is asked for again by the first input to come.
+        !self.tape.at_end && self.refusal().is_none()
+    }
+
+    fn to_client(&mut self, session: SessionId, message: &[u8]) {
+        self.output(&Record::ClientOutput { session, message });
+        if let Some(output) = self.clients.get_mut(session) {
+            output.push(message, 0);
+        }
+    }
+
+    fn to_venue(&mut self, venue: VenueId, message: &[u8]) {
+        let sequence = self.venues[usize::from(venue.0)].push(message);
+        self.output(&Record::VenueOutput {
+            venue,
+            sequence,
+            message,
+        });
+    }
+
+    fn to_shard(&mut self, shard: ShardId, lane: Lane, message: &[u8]) {
+        let Some(kept) = self.crossing(shard, lane) else { return };
+        let sequence = kept.push(message);
+        self.output(&Record::ShardOutput {
+            shard,
+            lane,
+            sequence,
+            message,
+        });
+    }
+
+    fn close(&mut self, _: SessionId) {}
+
+    fn is_recording(&self) -> bool {
+        false
+    }
+
+    fn order_taken(&mut self, _: &NewOrder, _: ClientOrderId, _: OrderId, _: Reason) {}
+
+    fn reported(&mut self, _: &ExecReport) {}
+}
+
+impl Kept {
+    fn new(capacity: usize) -> Self {
+        let first = SequenceNumber(1);
+        Self {
+            next_send: first,
+            next_receive: first,
+            messages: VecDeque::with_capacity(capacity),
+            capacity,
+        }
+    }
+
+    fn push(&mut self, message: &[u8]) -> SequenceNumber {
+        let sequence = self.next_send;
+        if self.messages.len() == self.capacity {
+            self.messages.pop_front();
+        }
+        self.messages.push_back((sequence, message.to_vec()));
+        self.next_send = sequence.next();
+        sequence
+    }
+
+    /// What the peer did not take: everything from `next` on.
+    pub(crate) fn from(&self, next: SequenceNumber) -> impl Iterator<Item = CrossingMessage> {
+        self.messages
+            .iter()
+            .filter(move |(sequence, _)| *sequence >= next)
+            .map(|(sequence, bytes)| CrossingMessage::new(*sequence, bytes))
+    }
+}
+
+impl<'a> Tape<'a> {
+    fn new(reader: &'a mut JournalReader) -> Result<Self, ReplayError> {
+        let mut tape = Self {
+            reader,
+            kind: 0,
+            time: Timestamp::NONE,
+            position: 0,
+            payload: Vec::new(),
+            at_end: false,
+        };
+        tape.advance()?;
+        Ok(tape)
+    }
+
+    /// Gives the payload of the record at hand and reads the next.
+    fn take(&mut self) -> Result<Vec<u8>, ReplayError> {
+        let payload = std::mem::take(&mut self.payload);
+        self.advance()?;
+        Ok(payload)
+    }
+
+    fn advance(&mut self) -> Result<(), ReplayError> {
+        match self.reader.next_record().map_err(ReplayError::Read)? {
+            Some(record) => {
+                self.kind = record.kind;
+                self.time = record.time;
+                self.position = record.position;
+                self.payload.clear();
+                self.payload.extend_from_slice(record.payload);
+            }
+            None => self.at_end = true,
+        }
+        Ok(())
+    }
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a over an output.
+fn hash(mut hash: u64, kind: u16, payload: &[u8]) -> u64 {
+    for &byte in kind.to_le_bytes().iter().chain(payload) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    }
+    hash
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(f, "{error}"),
+            Self::Unknown { position, kind } => {
+                write!(
+                    f,
+                    "record at {position} has kind {kind}, which this version does not know"
+                )
+            }
+            Self::OtherConfig { journal, config } => write!(
+                f,
+                "the journal was written under another config (fingerprint {journal:016x}, this one has {config:016x}); \
+                 instruments, sessions and limits must be those it began with"
+            ),
+            Self::Diverged(Divergence {
+                position,
+                recorded,
+                replayed,
+            }) => {
+                write!(
+                    f,
+                    "replay differs from the journal at {position}: recorded {recorded}, replayed {replayed}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}

@@ -1,0 +1,222 @@
+//! Client sessions as a shard knows them: from a message to a request in the gateway's words, and from a report back to
+//! the client's protocol.
+
+mod cl_ord_ids;
+mod fix;
+mod native;
+mod sent;
+
+use crate::config::{Config, ProtocolConfig};
+use crate::effects::Effects;
+use crate::instruments::Instruments;
+use fix::FixSession;
+use orders::Report;
+use types::{ClientOrderId, InstrumentId, Reason, Request, SessionId, ShardId, Timestamp};
+
+pub(crate) use native::refuse_instruments;
+pub(crate) use sent::SentMessages;
+
+/// All client sessions of the config; the state of those of this shard.
+pub(crate) struct Sessions {
+    shard: ShardId,
+    /// By session id.
+    entries: Vec<Option<Entry>>,
+    /// When the next session timer is due, and whose it is. Kept up to date by whatever moves a timer.
+    next_timer: Option<(Timestamp, SessionId)>,
+    /// FIX sessions of this shard: those that have timers.
+    with_timers: Vec<SessionId>,
+}
+
+/// One session.
+struct Entry {
+    /// Where its client connects.
+    shard: ShardId,
+    /// The highest number that a request of it had.
+    last_client_order_id: ClientOrderId,
+    protocol: Protocol,
+}
+
+/// What a session's client speaks, and what the session keeps for it.
+enum Protocol {
+    /// Nothing to keep: the connection and its numbers are not the shard's business.
+    Native,
+    Fix(Box<FixSession>),
+}
+
+/// What a client's message turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Incoming {
+    /// Something between the sessions alone.
+    Nothing,
+    /// Not a message; the client was told.
+    Malformed,
+    /// The client wants to know an instrument, or all.
+    InstrumentMap(Option<InstrumentId>),
+    /// A request.
+    Request(Request),
+    /// A request that cannot be put into the gateway's words as it is; it is refused.
+    Refused(Request, Reason),
+}
+
+/// Bytes that the sessions of `shard` take.
+pub(crate) fn memory_bytes(config: &Config, shard: ShardId) -> usize {
+    config
+        .sessions
+        .iter()
+        .filter(|session| session.shard == shard)
+        .map(FixSession::memory_bytes)
+        .sum()
+}
+
+impl Sessions {
+    /// The sessions of a config, as `shard` sees them.
+    pub(crate) fn new(config: &Config, shard: ShardId) -> Self {
+        let highest = config.sessions.iter().map(|session| session.id.0).max().unwrap_or(0);
+        let mut entries = (0..=highest).map(|_| None).collect::<Vec<_>>();
+        let mut with_timers = Vec::new();
+        for session in &config.sessions {
+            let protocol = match &session.protocol {
+                ProtocolConfig::Fix { .. } if session.shard == shard => {
+                    with_timers.push(session.id);
+                    Protocol::Fix(Box::new(FixSession::new(config, session)))
+                }
+                _ => Protocol::Native,
+            };
+            entries[usize::from(session.id.0)] = Some(Entry {
+                shard: session.shard,
+                last_client_order_id: ClientOrderId(0),
+                protocol,
+            });
+        }
+        Self {
+            shard,
+            entries,
+            next_timer: None,
+            with_timers,
+        }
+    }
+
+    /// The shard of a session, when it is another one than this.
+    pub(crate) fn shard_elsewhere(&self, session: SessionId) -> Option<ShardId> {
+        self.entry(session)
+            .map(|entry| entry.shard)
+            .filter(|&shard| shard != self.shard)
+    }
+
+    /// Reads a client's message. The session's own protocol is answered here.
+    pub(crate) fn decode<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        message: &[u8],
+        instruments: &Instruments,
+        effects: &mut E,
+    ) -> Incoming {
+        let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0)) else {
+            return Incoming::Malformed;
+        };
+        match &mut entry.protocol {
+            Protocol::Native => native::decode(session, message, effects),
+            Protocol::Fix(fix) => {
+                let incoming = fix.decode(now, message, instruments, effects);
+                self.find_next_timer();
+                incoming
+            }
+        }
+    }
+
+    /// Whether a request's number was used before; else it is used from now on.
+    pub(crate) fn is_repeat(&mut self, request: &Request) -> bool {
+        let number = request.client_order_id();
+        let Some(Some(entry)) = self.entries.get_mut(usize::from(request.session().0)) else {
+            return true;
+        };
+        let is_repeat = number <= entry.last_client_order_id;
+        entry.last_client_order_id = entry.last_client_order_id.max(number);
+        is_repeat
+    }
+
+    /// The number that the client itself gave a request: in FIX its ClOrdID, when that is a number. 0 for none.
+    pub(crate) fn client_number(&self, session: SessionId, number: ClientOrderId) -> ClientOrderId {
+        match self.entry(session).map(|entry| &entry.protocol) {
+            Some(Protocol::Fix(fix)) => fix.client_number(number),
+            _ => number,
+        }
+    }
+
+    /// Puts a report into the client's protocol and sends it.
+    pub(crate) fn report<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        report: &Report,
+        instruments: &Instruments,
+        effects: &mut E,
+    ) {
+        let session = report.exec.session;
+        let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0)) else {
+            return;
+        };
+        match &mut entry.protocol {
+            Protocol::Native => native::report(&report.exec, effects),
+            Protocol::Fix(fix) => fix.report(now, report, instruments, effects),
+        }
+    }
+
+    /// A client logged on.
+    pub(crate) fn connected<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        if let Some(fix) = self.fix(session) {
+            fix.connected(now, effects);
+            self.find_next_timer();
+        }
+    }
+
+    /// A client's connection ended.
+    pub(crate) fn disconnected(&mut self, now: Timestamp, session: SessionId) {
+        if let Some(fix) = self.fix(session) {
+            fix.disconnected(now);
+            self.find_next_timer();
+        }
+    }
+
+    /// A session's timer is due.
+    pub(crate) fn timer<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        if let Some(fix) = self.fix(session) {
+            fix.timer(now, effects);
+        }
+        self.find_next_timer();
+    }
+
+    /// When the next session timer is due, and whose it is.
+    pub(crate) const fn next_timer(&self) -> Option<(Timestamp, SessionId)> {
+        self.next_timer
+    }
+
+    /// A new trading day: numbers start anew.
+    pub(crate) fn new_day(&mut self) {
+        for entry in self.entries.iter_mut().flatten() {
+            entry.last_client_order_id = ClientOrderId(0);
+            if let Protocol::Fix(fix) = &mut entry.protocol {
+                fix.new_day();
+            }
+        }
+    }
+
+    fn entry(&self, session: SessionId) -> Option<&Entry> {
+        self.entries.get(usize::from(session.0))?.as_ref()
+    }
+
+    fn fix(&mut self, session: SessionId) -> Option<&mut FixSession> {
+        match &mut self.entries.get_mut(usize::from(session.0))?.as_mut()?.protocol {
+            Protocol::Fix(fix) => Some(fix),
+            Protocol::Native => None,
+        }
+    }
+
+    fn find_next_timer(&mut self) {
+        let due = |&session: &SessionId| match &self.entry(session)?.protocol {
+            Protocol::Fix(fix) => Some((fix.next_timer()?, session)),
+            Protocol::Native => None,
+        };
+        self.next_timer = self.with_timers.iter().filter_map(due).min();
+    }
+}

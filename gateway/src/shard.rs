@@ -1,0 +1,433 @@
+//! One shard: the way of an order, from a client's message to the venue and from the venue's report to the client.
+//!
+//! A shard decides, and does nothing else. It is a function of its inputs: each comes with its time, is in the journal
+//! before it is handled, and whatever the shard needs to know of the world it asks through [`Effects`], whose answers are
+//! in the journal too. So the same inputs give the same outputs, byte for byte: that is how a restart finds its state
+//! again, and how a journal is checked.
+
+use crate::config::Config;
+use crate::crossing::{self, Content};
+use crate::effects::{Destination, Effects};
+use crate::instruments::Instruments;
+use crate::session::{self, Incoming, Sessions};
+use latency::Tap;
+use orders::{Orders, Report, Sink};
+use proto::native::{self, InstrumentDefinition};
+use types::{
+    AccountId, CancelOrder, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, Reason, ReplaceOrder, Request,
+    SessionId, ShardId, Timestamp, TradingDay, VenueId,
+};
+
+/// The state of one shard.
+pub struct Shard {
+    id: ShardId,
+    orders: Orders,
+    sessions: Sessions,
+    instruments: Instruments,
+    /// Venues of the config.
+    venues: u8,
+    /// Shards of the config.
+    shards: u8,
+    counters: Counters,
+}
+
+/// Counts of what the order logic does not count itself.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Messages of clients that could not be decoded.
+    pub malformed_requests: u64,
+    /// Messages of venues that could not be decoded.
+    pub malformed_reports: u64,
+    /// Messages of other shards that could not be decoded.
+    pub malformed_crossings: u64,
+    /// Requests that went to the shard of their instrument.
+    pub crossed: u64,
+}
+
+impl Shard {
+    /// The shard `id` of a config, with nothing open.
+    ///
+    /// # Errors
+    /// What the order logic finds wrong in its part of the config.
+    pub fn new(config: &Config, id: ShardId) -> Result<Self, orders::ConfigError> {
+        Ok(Self {
+            id,
+            orders: Orders::new(&config.orders[usize::from(id.0)])?,
+            sessions: Sessions::new(config, id),
+            instruments: Instruments::new(&config.instruments),
+            venues: u8::try_from(config.venues.len()).expect("venues are bounded by MAX_VENUES"),
+            shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
+            counters: Counters::default(),
+        })
+    }
+
+    /// A message of a client, out of its frame.
+    pub fn on_client_message<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        message: &[u8],
+        effects: &mut E,
+    ) {
+        match self.sessions.decode(now, session, message, &self.instruments, effects) {
+            Incoming::Nothing => {}
+            Incoming::Malformed => self.counters.malformed_requests += 1,
+            Incoming::InstrumentMap(wanted) => self.send_instruments(session, wanted, effects),
+            Incoming::Request(request) => {
+                effects.stamp(Tap::Decoded);
+                if self.sessions.is_repeat(&request) {
+                    self.refuse(now, &request, Reason::DuplicateClientOrderId, effects);
+                } else {
+                    self.on_request(now, &request, effects);
+                }
+            }
+            Incoming::Refused(request, reason) => self.refuse(now, &request, reason, effects),
+        }
+        self.send_waiting_cancels(now, effects);
+    }
+
+    /// A request, wherever it came in: each gets exactly one first answer.
+    fn on_request<E: Effects>(&mut self, now: Timestamp, request: &Request, effects: &mut E) {
+        match request {
+            Request::New(order) => self.on_new_order(now, order, effects),
+            Request::Cancel(cancel) => self.on_cancel(now, cancel, effects),
+            Request::Replace(replace) => self.on_replace(now, replace, effects),
+            Request::MassCancel(mass) => self.on_mass_cancel(now, mass, effects),
+        }
+    }
+
+    /// The way of one order.
+    fn on_new_order<E: Effects>(&mut self, now: Timestamp, order: &NewOrder, effects: &mut E) {
+        if let Some(shard) = self.elsewhere(order.instrument) {
+            return self.cross(now, shard, &Request::New(*order), effects);
+        }
+        match self.take(now, order, effects) {
+            Ok(order_id) => self.record(order, order_id, Reason::None, effects),
+            Err(reason) => self.refuse(now, &Request::New(*order), reason, effects),
+        }
+    }
+
+    /// Tells a recording what became of an order, by the number that its client knows it by.
+    fn record<E: Effects>(&self, order: &NewOrder, order_id: OrderId, verdict: Reason, effects: &mut E) {
+        if effects.is_recording() {
+            let number = self.sessions.client_number(order.session, order.client_order_id);
+            effects.order_taken(order, number, order_id, verdict);
+        }
+    }
+
+    /// Every step of a new order that is this shard's. The checks change nothing; room and shared limits are reserved
+    /// when they all have passed and before the first change; after that nothing can fail.
+    fn take<E: Effects>(&mut self, now: Timestamp, order: &NewOrder, effects: &mut E) -> Result<OrderId, Reason> {
+        // The pre-filter stands in front of this line, between the session and the order logic.
+        let reference = self.instruments.reference(order.instrument, effects);
+        let checked = self.orders.check_risk(now, order, &reference)?;
+        effects.stamp(Tap::RiskChecked);
+
+        let screened = self.orders.screen(checked)?;
+        effects.stamp(Tap::Matched);
+
+        let routed = self.orders.route(screened)?;
+        let venue = routed.venue();
+        effects.reserve_room(order.session, Destination::Venue(venue))?;
+        effects.reserve_shared(order.account, routed.shared_need())?;
+        let out = self.orders.accept(now, routed);
+        effects.stamp(Tap::Routed);
+
+        send_to_venue(venue, &Request::New(out.request), effects);
+        effects.stamp(Tap::VenueSent);
+        Ok(out.order_id)
+    }
+
+    fn on_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) {
+        if let Some(shard) = self.elsewhere(cancel.instrument) {
+            return self.cross(now, shard, &Request::Cancel(*cancel), effects);
+        }
+        if let Err(reason) = self.take_cancel(now, cancel, effects) {
+            self.refuse(now, &Request::Cancel(*cancel), reason, effects);
+        }
+    }
+
+    fn take_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) -> Result<(), Reason> {
+        let checked = self.orders.check_cancel(cancel)?;
+        effects.reserve_room(cancel.session, Destination::Venue(checked.venue()))?;
+        let out = self.orders.accept_cancel(now, checked);
+        send_to_venue(out.venue, &Request::Cancel(out.request), effects);
+        Ok(())
+    }
+
+    fn on_replace<E: Effects>(&mut self, now: Timestamp, replace: &ReplaceOrder, effects: &mut E) {
+        if let Some(shard) = self.elsewhere(replace.instrument) {
+            return self.cross(now, shard, &Request::Replace(*replace), effects);
+        }
+        if let Err(reason) = self.take_replace(now, replace, effects) {
+            self.refuse(now, &Request::Replace(*replace), reason, effects);
+        }
+    }
+
+    fn take_replace<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        replace: &ReplaceOrder,
+        effects: &mut E,
+    ) -> Result<(), Reason> {
+        let reference = self.instruments.reference(replace.instrument, effects);
+        let checked = self.orders.check_replace(now, replace, &reference)?;
+        let screened = self.orders.screen_replace(checked)?;
+        effects.reserve_room(replace.session, Destination::Venue(screened.venue()))?;
+        effects.reserve_shared(screened.account(), screened.shared_need())?;
+        let out = self.orders.accept_replace(now, screened);
+        send_to_venue(out.venue, &Request::Replace(out.request), effects);
+        Ok(())
+    }
+
+    /// All orders of a session, or those of one instrument. All of a session may be on every shard; the session's own
+    /// shard tells the others, and it alone answers.
+    fn on_mass_cancel<E: Effects>(&mut self, now: Timestamp, mass: &MassCancel, effects: &mut E) {
+        if let Some(shard) = mass.instrument.and_then(|instrument| self.elsewhere(instrument)) {
+            return self.cross(now, shard, &Request::MassCancel(*mass), effects);
+        }
+        let report = self.orders.mass_cancel(mass);
+        let is_ours = self.sessions.shard_elsewhere(mass.session).is_none();
+        if is_ours && mass.instrument.is_none() && report.exec.exec_type == ExecType::MassCancelAccepted {
+            self.tell_other_shards(&Content::Request(Request::MassCancel(*mass)), effects);
+        }
+        if is_ours || mass.instrument.is_some() {
+            self.report(now, &report, effects);
+        }
+    }
+
+    /// Tells every other shard what concerns all of them.
+    fn tell_other_shards<E: Effects>(&mut self, content: &Content, effects: &mut E) {
+        for shard in (0..self.shards).map(ShardId).filter(|&shard| shard != self.id) {
+            send_to_shard(shard, content, effects);
+        }
+    }
+
+    /// A numbered message of a venue.
+    pub fn on_venue_message<E: Effects>(&mut self, now: Timestamp, venue: VenueId, message: &[u8], effects: &mut E) {
+        effects.stamp(Tap::VenueReceived);
+        match native::decode_report(message) {
+            Ok(report) => {
+                let Self {
+                    orders,
+                    sessions,
+                    instruments,
+                    ..
+                } = self;
+                let mut reports = Reports {
+                    now,
+                    sessions,
+                    instruments,
+                    effects,
+                };
+                // What is wrong with it is counted there, and nothing of it reaches a client.
+                let _: Result<_, _> = orders.on_venue_report(now, venue, &report, &mut reports);
+            }
+            Err(_) => self.counters.malformed_reports += 1,
+        }
+        self.send_waiting_cancels(now, effects);
+    }
+
+    /// The link to a venue came up.
+    pub fn on_venue_up<E: Effects>(&mut self, now: Timestamp, venue: VenueId, effects: &mut E) {
+        self.orders.on_venue_up(venue);
+        self.send_waiting_cancels(now, effects);
+    }
+
+    /// The link to a venue went down: new orders are refused, those out there are in doubt until it is up again.
+    pub fn on_venue_down(&mut self, venue: VenueId) {
+        self.orders.on_venue_down(venue);
+    }
+
+    /// A client logged on.
+    pub fn on_session_up<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        self.sessions.connected(now, session, effects);
+    }
+
+    /// A client's connection ended: cancel on disconnect, unless the session has it turned off.
+    pub fn on_session_down<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        self.sessions.disconnected(now, session);
+        self.orders.on_session_lost(session);
+        self.tell_other_shards(&Content::SessionLost(session), effects);
+        self.send_waiting_cancels(now, effects);
+    }
+
+    /// A session's timer is due.
+    pub fn on_session_timer<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        self.sessions.timer(now, session, effects);
+    }
+
+    /// When the next session timer is due, and whose it is.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<(Timestamp, SessionId)> {
+        self.sessions.next_timer()
+    }
+
+    /// A numbered message of another shard: a request for one of our instruments, or a report for one of our clients.
+    pub fn on_shard_message<E: Effects>(&mut self, now: Timestamp, message: &[u8], effects: &mut E) {
+        match Content::decode(message) {
+            Some(Content::Request(request)) => self.on_request(now, &request, effects),
+            Some(Content::SessionLost(session)) => self.orders.on_session_lost(session),
+            Some(Content::Report(exec, traded)) => self.report(now, &Report { exec, traded }, effects),
+            None => self.counters.malformed_crossings += 1,
+        }
+        self.send_waiting_cancels(now, effects);
+    }
+
+    /// A new trading day: day orders end, numbers and daily limits start anew.
+    pub fn on_day_roll<E: Effects>(&mut self, now: Timestamp, day: TradingDay, effects: &mut E) {
+        let Self {
+            orders,
+            sessions,
+            instruments,
+            ..
+        } = self;
+        orders.on_day_roll(
+            day,
+            &mut Reports {
+                now,
+                sessions,
+                instruments,
+                effects,
+            },
+        );
+        self.sessions.new_day();
+    }
+
+    /// The order logic, to look at.
+    #[must_use]
+    pub const fn orders(&self) -> &Orders {
+        &self.orders
+    }
+
+    /// Counts since start.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+impl Shard {
+    /// The other shard that owns an instrument; `None` when it is this one, or nobody's.
+    fn elsewhere(&self, instrument: InstrumentId) -> Option<ShardId> {
+        self.instruments.shard(instrument).filter(|&shard| shard != self.id)
+    }
+
+    /// A request for an instrument of another shard: that shard alone accepts or refuses it, unless it cannot even be
+    /// told.
+    fn cross<E: Effects>(&mut self, now: Timestamp, shard: ShardId, request: &Request, effects: &mut E) {
+        match effects.reserve_room(request.session(), Destination::Shard(shard)) {
+            Ok(()) => {
+                self.counters.crossed += 1;
+                send_to_shard(shard, &Content::Request(*request), effects);
+            }
+            Err(reason) => self.refuse(now, request, reason, effects),
+        }
+    }
+
+    /// Refuses a request: its client hears why.
+    fn refuse<E: Effects>(&mut self, now: Timestamp, request: &Request, reason: Reason, effects: &mut E) {
+        let report = match request {
+            Request::New(order) => {
+                let report = self.orders.refuse(order, reason);
+                self.record(order, report.exec.order_id, reason, effects);
+                report
+            }
+            Request::Cancel(cancel) => self.orders.refuse_cancel(cancel, reason),
+            Request::Replace(replace) => self.orders.refuse_replace(replace, reason),
+            Request::MassCancel(mass) => self.orders.refuse_mass_cancel(mass, reason),
+        };
+        self.report(now, &report, effects);
+    }
+
+    fn report<E: Effects>(&mut self, now: Timestamp, report: &Report, effects: &mut E) {
+        Reports {
+            now,
+            sessions: &mut self.sessions,
+            instruments: &self.instruments,
+            effects,
+        }
+        .report(report);
+    }
+
+    /// Cancels that the gateway sends by itself: of mass cancels and lost sessions, as far as the links have room.
+    fn send_waiting_cancels<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
+        for venue in (0..self.venues).map(VenueId) {
+            while self.orders.cancels_waiting(venue) > 0 && effects.room_for_cancel(venue) {
+                let Some(out) = self.orders.poll_cancel(now, venue) else {
+                    break;
+                };
+                send_to_venue(venue, &Request::Cancel(out.request), effects);
+            }
+        }
+    }
+
+    /// Tells a native client an instrument, or all.
+    fn send_instruments<E: Effects>(&mut self, session: SessionId, wanted: Option<InstrumentId>, effects: &mut E) {
+        let is_wanted = |id: InstrumentId| wanted.is_none_or(|wanted| wanted == id);
+        let count = self
+            .instruments
+            .iter()
+            .filter(|instrument| is_wanted(instrument.id))
+            .count();
+        let verdict = if count == 0 {
+            Err(Reason::UnknownInstrument)
+        } else {
+            effects.reserve_reports(session, count)
+        };
+        if let Err(reason) = verdict {
+            return session::refuse_instruments(session, wanted, reason, effects);
+        }
+        let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
+        let mut remaining = u32::try_from(count).unwrap_or(u32::MAX);
+        for instrument in self.instruments.iter().filter(|instrument| is_wanted(instrument.id)) {
+            remaining -= 1;
+            let definition = InstrumentDefinition {
+                instrument: instrument.id,
+                symbol: instrument.symbol,
+                tick_size: instrument.tick_size,
+                lot_size: instrument.lot_size,
+                reference_price: instrument.reference_price,
+                remaining,
+            };
+            let length = native::encode_instrument_definition(&definition, &mut buffer);
+            effects.to_client(session, &buffer[..length]);
+        }
+    }
+}
+
+/// Where reports of the order logic go: to the client in its protocol, or to the shard that has the client.
+struct Reports<'a, E> {
+    now: Timestamp,
+    sessions: &'a mut Sessions,
+    instruments: &'a Instruments,
+    effects: &'a mut E,
+}
+
+impl<E: Effects> Sink for Reports<'_, E> {
+    fn report(&mut self, report: &Report) {
+        match self.sessions.shard_elsewhere(report.exec.session) {
+            Some(shard) => send_to_shard(shard, &Content::Report(report.exec, report.traded), self.effects),
+            None => {
+                self.sessions.report(self.now, report, self.instruments, self.effects);
+                self.effects.reported(&report.exec);
+            }
+        }
+    }
+
+    fn release(&mut self, account: AccountId, amount: i64) {
+        self.effects.release_shared(account, amount);
+    }
+}
+
+fn send_to_venue<E: Effects>(venue: VenueId, request: &Request, effects: &mut E) {
+    let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
+    let length = native::encode_request(request, &mut buffer);
+    effects.to_venue(venue, &buffer[..length]);
+}
+
+fn send_to_shard<E: Effects>(shard: ShardId, content: &Content, effects: &mut E) {
+    let mut buffer = [0; crossing::MAX_LENGTH];
+    let length = content.encode(&mut buffer);
+    effects.to_shard(shard, content.lane(), &buffer[..length]);
+}

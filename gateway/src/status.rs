@@ -1,0 +1,159 @@
+//! What others may know of a running shard: numbers that the shard writes now and then, and that anyone may read. Reading
+//! them never touches the path of an order.
+
+use crate::clients::Clients;
+use crate::live::Live;
+use crate::shard::Shard;
+use net::Link;
+use net::link::LinkCounters;
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use types::{Duration, ExecType, Reason, Timestamp};
+
+/// The numbers of one shard.
+#[derive(Debug)]
+pub struct Status {
+    /// By [`VenueId`](types::VenueId).
+    pub links: Vec<LinkStatus>,
+    /// Where the shard listens, once it does: FIX, native.
+    addresses: OnceLock<(Option<SocketAddr>, Option<SocketAddr>)>,
+    /// Clients connected.
+    pub connected: AtomicU64,
+    /// Connections that ended, for whatever reason.
+    pub disconnected: AtomicU64,
+    /// Logons refused.
+    pub logons_refused: AtomicU64,
+    /// FIX messages that were skipped: wrong length or checksum.
+    pub garbled: AtomicU64,
+    /// Messages of clients that could not be decoded.
+    pub malformed: AtomicU64,
+    /// Orders open.
+    pub open_orders: AtomicU64,
+    /// New orders accepted.
+    pub accepted: AtomicU64,
+    /// Fills reported to clients.
+    pub fills: AtomicU64,
+    /// Requests refused, by place of the reason in [`Reason::ALL`].
+    pub refused: Vec<AtomicU64>,
+    /// Reports of venues that contradict what is known.
+    pub anomalies: AtomicU64,
+    /// Bytes appended to the journal.
+    pub journal_position: AtomicU64,
+}
+
+/// The numbers of one venue link.
+#[derive(Default, Debug)]
+pub struct LinkStatus {
+    /// Whether the venue is there.
+    pub is_up: AtomicBool,
+    /// Messages transmitted the first time.
+    pub sent: AtomicU64,
+    /// Messages received.
+    pub received: AtomicU64,
+    /// Messages transmitted again.
+    pub retransmitted: AtomicU64,
+    /// Requests for retransmission sent.
+    pub naks_sent: AtomicU64,
+    /// Messages that came twice.
+    pub duplicates: AtomicU64,
+}
+
+/// How often a shard writes its numbers.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
+
+impl Status {
+    /// All zero, for a shard with links to `venues` venues.
+    #[must_use]
+    pub fn new(venues: usize) -> Self {
+        Self {
+            links: (0..venues).map(|_| LinkStatus::default()).collect(),
+            addresses: OnceLock::new(),
+            connected: AtomicU64::new(0),
+            disconnected: AtomicU64::new(0),
+            logons_refused: AtomicU64::new(0),
+            garbled: AtomicU64::new(0),
+            malformed: AtomicU64::new(0),
+            open_orders: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
+            fills: AtomicU64::new(0),
+            refused: Reason::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            anomalies: AtomicU64::new(0),
+            journal_position: AtomicU64::new(0),
+        }
+    }
+
+    /// Where the shard listens: FIX, native. Nowhere until it runs.
+    #[must_use]
+    pub fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        self.addresses.get().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_addresses(&self, fix: Option<SocketAddr>, native: Option<SocketAddr>) {
+        // A shard is built once, so nothing was there before.
+        let _: Result<_, _> = self.addresses.set((fix, native));
+    }
+
+    /// Whether every venue is there.
+    #[must_use]
+    pub fn all_links_up(&self) -> bool {
+        self.links.iter().all(|link| link.is_up.load(Ordering::Relaxed))
+    }
+
+    /// Writes the numbers as they are now.
+    pub(crate) fn write<L: Link>(&self, live: &Live<L>, shard: &Shard, clients: &Clients) {
+        let set = |counter: &AtomicU64, value: u64| counter.store(value, Ordering::Relaxed);
+        for (status, link) in self.links.iter().zip(&live.links) {
+            status.is_up.store(link.is_up(), Ordering::Relaxed);
+            status.write(&link.counters());
+        }
+        let edge = clients.counters();
+        set(&self.connected, clients.connected() as u64);
+        set(&self.disconnected, edge.closed);
+        set(&self.logons_refused, edge.logons_refused);
+        set(&self.garbled, edge.garbled);
+        set(&self.malformed, edge.malformed + shard.counters().malformed_requests);
+        let orders = shard.orders();
+        let counters = orders.counters();
+        set(&self.open_orders, orders.open_orders() as u64);
+        set(&self.accepted, counters.accepted);
+        set(&self.fills, counters.reported(ExecType::Fill));
+        for (counter, &reason) in self.refused.iter().zip(Reason::ALL) {
+            set(counter, counters.refused(reason));
+        }
+        set(
+            &self.anomalies,
+            orders::Anomaly::ALL
+                .iter()
+                .map(|&anomaly| counters.anomalies(anomaly))
+                .sum(),
+        );
+        set(&self.journal_position, live.journal.position());
+    }
+}
+
+impl LinkStatus {
+    fn write(&self, counters: &LinkCounters) {
+        let set = |counter: &AtomicU64, value: u64| counter.store(value, Ordering::Relaxed);
+        set(&self.sent, counters.sent);
+        set(&self.received, counters.received);
+        set(&self.retransmitted, counters.retransmitted);
+        set(&self.naks_sent, counters.naks_sent);
+        set(&self.duplicates, counters.duplicates);
+    }
+}
+
+/// When the numbers are written next.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Schedule(Timestamp);
+
+impl Schedule {
+    /// Whether it is time; then the next time is set.
+    pub(crate) fn is_due(&mut self, now: Timestamp) -> bool {
+        if now < self.0 {
+            return false;
+        }
+        self.0 = now + INTERVAL;
+        true
+    }
+}

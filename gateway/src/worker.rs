@@ -1,0 +1,148 @@
+//! A shard at work: looks at its links, rings, clients and timers in turn, writes each input into the journal, hands it to
+//! the shard, and sends what came of it.
+
+use crate::clients::Clients;
+use crate::crossing::Lane;
+use crate::executor::Component;
+use crate::limits::{MAX_CROSSINGS_A_TURN, MAX_VENUE_MESSAGES_A_TURN, REPORTS_RESERVED_AN_INPUT};
+use crate::live::Live;
+use crate::record::Record;
+use crate::shard::Shard;
+use crate::status::{Schedule, Status};
+use net::Link;
+use net::link::LinkEvent;
+use proto::native::MAX_MESSAGE_LENGTH;
+use std::sync::Arc;
+use types::{Timestamp, VenueId};
+
+/// One shard with its world.
+pub(crate) struct Worker<L> {
+    pub(crate) shard: Shard,
+    pub(crate) live: Live<L>,
+    pub(crate) clients: Clients,
+    pub(crate) status: Arc<Status>,
+    pub(crate) schedule: Schedule,
+}
+
+impl<L: Link> Component for Worker<L> {
+    fn turn(&mut self, now: Timestamp) -> bool {
+        self.live.now = now;
+        let mut is_busy = false;
+        if self.may_take_inputs() {
+            is_busy |= self.venues();
+            is_busy |= self.crossings();
+            is_busy |= self.timers();
+            is_busy |= self.clients.receive(&mut self.shard, &mut self.live);
+        }
+        self.send();
+        if self.schedule.is_due(now) {
+            self.status.write(&self.live, &self.shard, &self.clients);
+        }
+        is_busy
+    }
+
+    fn finish(&mut self) {
+        self.status.write(&self.live, &self.shard, &self.clients);
+    }
+}
+
+impl<L: Link> Worker<L> {
+    /// Whether whatever an input may cause has room: in the journal, and on the way to every other shard.
+    fn may_take_inputs(&self) -> bool {
+        let has_room = |crossing: &crate::crossing::Crossing| crossing.room(Lane::Reports) >= REPORTS_RESERVED_AN_INPUT;
+        self.live.journal_has_room() && self.live.crossings.iter().all(has_room)
+    }
+
+    /// What the venues sent.
+    fn venues(&mut self) -> bool {
+        let mut is_busy = false;
+        let mut message = [0; MAX_MESSAGE_LENGTH];
+        for index in 0..self.live.links.len() {
+            let venue = VenueId(u8::try_from(index).expect("venues are bounded by MAX_VENUES"));
+            for _ in 0..MAX_VENUE_MESSAGES_A_TURN {
+                if !self.may_take_inputs() {
+                    return true;
+                }
+                let now = self.live.now;
+                match self.live.links[index].poll(now, &mut message) {
+                    None => break,
+                    Some(LinkEvent::Message { sequence, length }) => {
+                        let message = &message[..length];
+                        self.live.append(&Record::VenueMessage {
+                            venue,
+                            sequence,
+                            message,
+                        });
+                        self.shard.on_venue_message(now, venue, message, &mut self.live);
+                    }
+                    Some(LinkEvent::Up) => {
+                        tracing::info!(venue = venue.0, "venue link is up");
+                        self.live.append(&Record::VenueUp { venue });
+                        self.shard.on_venue_up(now, venue, &mut self.live);
+                    }
+                    Some(LinkEvent::Down(reason)) => {
+                        tracing::warn!(venue = venue.0, %reason, "venue link is down; new orders for it are refused");
+                        self.live.append(&Record::VenueDown { venue });
+                        self.shard.on_venue_down(venue);
+                    }
+                }
+                is_busy = true;
+            }
+        }
+        is_busy
+    }
+
+    /// What the other shards sent. Reports first: they free what requests wait for.
+    fn crossings(&mut self) -> bool {
+        let mut is_busy = false;
+        for index in 0..self.live.crossings.len() {
+            for lane in [Lane::Reports, Lane::Requests] {
+                for _ in 0..MAX_CROSSINGS_A_TURN {
+                    if lane == Lane::Requests && !self.may_take_inputs() {
+                        break;
+                    }
+                    let crossing = &mut self.live.crossings[index];
+                    let peer = crossing.peer;
+                    let Some(message) = crossing.receive(lane) else { break };
+                    let (sequence, bytes) = (message.sequence, message.bytes());
+                    self.live.append(&Record::ShardMessage {
+                        shard: peer,
+                        lane,
+                        sequence,
+                        message: bytes,
+                    });
+                    self.shard.on_shard_message(self.live.now, bytes, &mut self.live);
+                    is_busy = true;
+                }
+            }
+        }
+        is_busy
+    }
+
+    /// Session timers that are due.
+    fn timers(&mut self) -> bool {
+        let mut is_busy = false;
+        while let Some((due, session)) = self.shard.next_timer()
+            && due <= self.live.now
+            && self.live.clients.has_room(session)
+        {
+            self.live.append(&Record::SessionTimer { session });
+            self.shard.on_session_timer(self.live.now, session, &mut self.live);
+            is_busy = true;
+            if self.shard.next_timer().is_some_and(|(next, _)| next <= due) {
+                break; // A replay goes on, or nothing moved: once a turn is enough.
+            }
+        }
+        is_busy
+    }
+
+    /// Sends what the turn made, and what links owe: acknowledgements, retransmissions, heartbeats.
+    fn send(&mut self) {
+        self.clients.send(&mut self.shard, &mut self.live);
+        self.live.reports_left();
+        let (now, open) = (self.live.now, self.live.open_position());
+        for link in &mut self.live.links {
+            link.flush(now, open);
+        }
+    }
+}

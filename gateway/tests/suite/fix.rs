@@ -1,0 +1,117 @@
+//! The FIX client's side.
+
+use crate::fixture::{Fixture, START};
+use proto::fix::{Body, Encoder, NewOrderSingle, OrderCancelRequest, msg_type, tag};
+use types::{ExecType, Price, Request, Trigger};
+
+/// Logon with heartbeats every 30 s.
+struct Logon;
+
+impl Body for Logon {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::LOGON
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.number(tag::ENCRYPT_METHOD, 0);
+        encoder.number(tag::HEART_BT_INT, 30);
+    }
+}
+
+fn order<'a>(cl_ord_id: &'a str, symbol: &'a str) -> NewOrderSingle<'a> {
+    NewOrderSingle {
+        account: b"1",
+        cl_ord_id: cl_ord_id.as_bytes(),
+        quantity: 10,
+        ord_type: b'2',
+        price: Price::parse(b"100").expect("a price"),
+        side: b'1',
+        symbol: symbol.as_bytes(),
+        time_in_force: b'0',
+        transact_time: START,
+        trigger: Trigger::new(1, 42),
+    }
+}
+
+fn field(message: &str, tag: u32) -> Option<&str> {
+    message
+        .split('|')
+        .find_map(|field| field.strip_prefix(&format!("{tag}=")))
+}
+
+fn logged_on() -> Fixture {
+    let mut fixture = Fixture::new();
+    let answer = fixture.fix(&Logon);
+    assert_eq!(answer.len(), 1, "{answer:?}");
+    assert_eq!(field(&answer[0], 35), Some("A"));
+    fixture
+}
+
+#[test]
+fn an_order_by_fix_goes_out_and_its_reports_come_back() {
+    let mut fixture = logged_on();
+    assert_eq!(fixture.fix(&order("A-1", "ALFA")), Vec::<String>::new());
+    let (_, request) = fixture.sent();
+    let Some(Request::New(out)) = request else {
+        panic!("{request:?}")
+    };
+    assert_eq!(
+        (out.price, out.quantity.0, out.trigger),
+        (order("", "").price, 10, Trigger::new(1, 42))
+    );
+    fixture.venue(ExecType::New, 0, 10, 0);
+    fixture.venue(ExecType::Fill, 4, 6, 4);
+    let reports = fixture.fix_messages();
+    let seen = reports
+        .iter()
+        .map(|report| [35, 11, 150, 39, 14, 151, 55].map(|tag| field(report, tag).unwrap_or_default()))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        seen,
+        [
+            ["8", "A-1", "0", "0", "0", "10", "ALFA"],
+            ["8", "A-1", "F", "1", "4", "6", "ALFA"]
+        ]
+    );
+    assert_eq!(field(&reports[1], 6), Some("100"), "average price");
+}
+
+#[test]
+fn refusals_by_fix_repeat_what_was_asked() {
+    let mut fixture = logged_on();
+    let unknown = fixture.fix(&order("A-1", "NOPE"));
+    assert_eq!(
+        [39, 11, 55, 103].map(|tag| field(&unknown[0], tag)),
+        [Some("8"), Some("A-1"), Some("NOPE"), Some("1")]
+    );
+    let stop = fixture.fix(&NewOrderSingle {
+        ord_type: b'3',
+        ..order("A-2", "ALFA")
+    });
+    assert_eq!(
+        [39, 11, 103].map(|tag| field(&stop[0], tag)),
+        [Some("8"), Some("A-2"), Some("11")]
+    );
+    let again = fixture.fix(&order("A-2", "ALFA"));
+    assert_eq!(
+        [39, 11, 103].map(|tag| field(&again[0], tag)),
+        [Some("8"), Some("A-2"), Some("6")]
+    );
+    let odd_lot = fixture.fix(&NewOrderSingle {
+        quantity: 150,
+        ..order("A-3", "BETA")
+    });
+    assert_eq!([39, 103].map(|tag| field(&odd_lot[0], tag)), [Some("8"), Some("13")]);
+    let cancel = OrderCancelRequest {
+        cl_ord_id: b"A-4",
+        orig_cl_ord_id: b"NEVER",
+        quantity: 10,
+        side: b'1',
+        symbol: b"ALFA",
+        transact_time: START,
+    };
+    let refused = fixture.fix(&cancel);
+    let seen = [35, 11, 41, 102, 434].map(|tag| field(&refused[0], tag));
+    assert_eq!(seen, [Some("9"), Some("A-4"), Some("NEVER"), Some("1"), Some("1")]);
+    assert_eq!(fixture.sent().0, 0, "nothing of this reached the venue");
+}

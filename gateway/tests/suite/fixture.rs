@@ -1,0 +1,289 @@
+//! A shard with one FIX and one native session, one venue, two instruments, on a journal of its own.
+
+use gateway::Config;
+use gateway::harness::Harness;
+use latency::clock::Clock;
+use proto::fix::{Body, Encoder, Frame, MessageHeader, TimePrecision, frame};
+use proto::native;
+use proto::soup;
+use std::path::Path;
+use tempfile::TempDir;
+use types::{
+    AccountId, Bbo, ClientOrderId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId, OrderType, Price, Quantity,
+    Quote, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp, Trigger, VenueId,
+};
+
+pub(crate) const FIX: SessionId = SessionId(1);
+pub(crate) const NATIVE: SessionId = SessionId(2);
+pub(crate) const VENUE: VenueId = VenueId(0);
+pub(crate) const ALFA: InstrumentId = InstrumentId(1);
+pub(crate) const START: Timestamp = Timestamp(1_796_000_000_000_000_000);
+
+/// A shard and the folder that its journal is in.
+pub(crate) struct Fixture {
+    pub(crate) config: Config,
+    pub(crate) shard: Harness,
+    pub(crate) now: Timestamp,
+    venue_sequence: SequenceNumber,
+    exec_id: u64,
+    fix_sequence: u64,
+    _folder: TempDir,
+}
+
+const CONFIG: &str = r#"
+instruments = "instruments.csv"
+trading_day = 20261130
+[journal]
+directory = "journal"
+ring_bytes = 1_048_576
+segment_bytes = 4_194_304
+watermark = "appended"
+[[shards]]
+idle = "spin"
+fix_listen = "127.0.0.1:0"
+native_listen = "127.0.0.1:0"
+[[venues]]
+name = "sim"
+[[venues.links]]
+shard = 0
+transport = "ltp"
+session = 9
+peer = "127.0.0.1:9"
+window_messages = 64
+heartbeat_ms = 10
+dead_after_ms = 100
+[[accounts]]
+id = 1
+max_quantity_lots = 1_000
+max_notional = "1000000"
+max_open_orders = 100
+max_open_notional = "1000000"
+[[sessions]]
+id = 1
+protocol = "fix"
+shard = 0
+client_comp_id = "TRADER"
+our_comp_id = "TICKGATE"
+accounts = [1]
+owner = 1
+max_open_orders = 100
+resend_messages = 256
+cl_ord_ids = 1_000
+send_buffer_bytes = 65_536
+[[sessions]]
+id = 2
+protocol = "native"
+shard = 0
+user = "trader"
+password = "secret"
+accounts = [1]
+owner = 2
+max_open_orders = 100
+resend_messages = 256
+send_buffer_bytes = 65_536
+[risk.classes.default]
+max_quantity_lots = 500
+max_notional = "100000"
+collar = { basis_points = 1000 }
+reference_max_age_ms = 60_000
+reference_missing = "refuse"
+market_orders = true
+[capacity]
+open_orders = 256
+positions = 16
+own_books = 16
+crossing_messages = 64
+"#;
+
+const INSTRUMENTS: &str = "id,symbol,tick_size,lot_size,reference_price,limit_class,shard,venue
+1,ALFA,0.01,1,100,default,0,sim
+2,BETA,0.01,100,50,default,0,sim
+";
+
+/// The config of the fixture in a folder.
+pub(crate) fn config(folder: &Path) -> Config {
+    std::fs::write(folder.join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
+    Config::parse(CONFIG, folder).expect("the config is right")
+}
+
+impl Fixture {
+    /// Everything up, both clients logged on, ALFA at 99.99 to 100.01.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = config(folder.path());
+        let mut fixture = Self {
+            shard: Harness::open(&config, Clock::start()).expect("the shard starts"),
+            config,
+            now: START,
+            venue_sequence: SequenceNumber(1),
+            exec_id: 0,
+            fix_sequence: 1,
+            _folder: folder,
+        };
+        fixture.shard.set_now(START);
+        let quote = |price: &str| Quote {
+            price: Price::parse(price.as_bytes()).expect("a price"),
+            quantity: Quantity(100),
+        };
+        fixture.shard.price(
+            ALFA,
+            &Bbo {
+                bid: quote("99.99"),
+                ask: quote("100.01"),
+                last: Price(0),
+                time: START,
+            },
+        );
+        fixture.shard.connect(NATIVE);
+        fixture.shard.connect(FIX);
+        fixture
+    }
+
+    /// The folder of the journal outlives the shard.
+    pub(crate) fn stop(self) -> (Config, TempDir) {
+        let Self {
+            config, shard, _folder, ..
+        } = self;
+        shard.into_journal().close().expect("the journal closes");
+        (config, _folder)
+    }
+
+    /// A native request; gives the reports that came out.
+    pub(crate) fn native(&mut self, request: &Request) -> Vec<ExecReport> {
+        let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
+        let length = native::encode_request(request, &mut buffer);
+        self.native_bytes(&buffer[..length])
+    }
+
+    /// Bytes of the native client; gives the reports that came out.
+    pub(crate) fn native_bytes(&mut self, bytes: &[u8]) -> Vec<ExecReport> {
+        self.shard.client(NATIVE, bytes);
+        self.native_reports()
+    }
+
+    /// What waits for the native client.
+    pub(crate) fn native_reports(&mut self) -> Vec<ExecReport> {
+        self.native_messages()
+            .iter()
+            .filter_map(|message| match message {
+                native::Message::Report(report) => Some(*report),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What waits for the native client, whatever it is.
+    pub(crate) fn native_messages(&mut self) -> Vec<native::Message> {
+        let bytes = self.shard.sent_to_client(NATIVE);
+        let mut rest = &bytes[..];
+        let mut messages = Vec::new();
+        while let Some((packet, used)) = soup::parse(rest).expect("the gateway writes packets") {
+            if let soup::Packet::Sequenced(message) = packet {
+                messages.push(native::decode(message).expect("the gateway writes native messages"));
+            }
+            rest = &rest[used..];
+        }
+        messages
+    }
+
+    /// A FIX message of the client; gives what came out, `|` between fields.
+    pub(crate) fn fix(&mut self, body: &impl Body) -> Vec<String> {
+        let mut buffer = [0; 4_096];
+        let header = MessageHeader {
+            sender_comp_id: b"TRADER",
+            target_comp_id: b"TICKGATE",
+            sequence: self.fix_sequence,
+            sending_time: self.now,
+            orig_sending_time: None,
+        };
+        self.fix_sequence += 1;
+        let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Milliseconds);
+        body.encode(&mut encoder);
+        let message = encoder.finish().expect("it fits").to_vec();
+        self.shard.client(FIX, &message);
+        self.fix_messages()
+    }
+
+    /// What waits for the FIX client.
+    pub(crate) fn fix_messages(&mut self) -> Vec<String> {
+        let bytes = self.shard.sent_to_client(FIX);
+        let mut rest = &bytes[..];
+        let mut messages = Vec::new();
+        while let Frame::Message(length) = frame(rest) {
+            messages.push(String::from_utf8_lossy(&rest[..length]).replace('\u{1}', "|"));
+            rest = &rest[length..];
+        }
+        assert!(rest.is_empty(), "the gateway writes whole messages");
+        messages
+    }
+
+    /// The last request that went to the venue, and how many there were.
+    pub(crate) fn sent(&self) -> (u64, Option<Request>) {
+        let (count, last) = self.shard.sent_to_venue(VENUE);
+        (count, native::decode_request(last).ok())
+    }
+
+    /// A report of the venue about the last request that was sent.
+    pub(crate) fn venue(&mut self, exec_type: ExecType, last: u64, leaves: u64, cumulative: u64) {
+        let (_, request) = self.sent();
+        let number = request.expect("something was sent").client_order_id();
+        self.venue_about(number, exec_type, Reason::None, last, leaves, cumulative);
+    }
+
+    /// A report of the venue about any number.
+    pub(crate) fn venue_about(
+        &mut self,
+        number: ClientOrderId,
+        exec_type: ExecType,
+        reason: Reason,
+        last: u64,
+        leaves: u64,
+        cumulative: u64,
+    ) {
+        self.exec_id += 1;
+        let fill = exec_type == ExecType::Fill;
+        let report = ExecReport {
+            exec_type,
+            order_id: OrderId(77),
+            client_order_id: number,
+            orig_client_order_id: ClientOrderId(0),
+            exec_id: types::ExecId(self.exec_id),
+            instrument: ALFA,
+            account: AccountId(0),
+            session: SessionId(9),
+            side: Side::Buy,
+            price: Price::parse(b"100").expect("a price"),
+            quantity: Quantity(10),
+            last_price: if fill {
+                Price::parse(b"100").expect("a price")
+            } else {
+                Price::NULL
+            },
+            last_quantity: Quantity(last),
+            leaves: Quantity(leaves),
+            cumulative: Quantity(cumulative),
+            reason,
+        };
+        let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
+        let length = native::encode_report(&report, &mut buffer);
+        let sequence = self.venue_sequence;
+        self.venue_sequence = sequence.next();
+        self.shard.venue(VENUE, sequence, &buffer[..length]);
+    }
+}
+
+/// A native buy of 10 ALFA at 100.
+pub(crate) fn buy(number: u64) -> NewOrder {
+    NewOrder {
+        client_order_id: ClientOrderId(number),
+        instrument: ALFA,
+        account: AccountId(1),
+        session: NATIVE,
+        side: Side::Buy,
+        order_type: OrderType::Limit,
+        time_in_force: TimeInForce::Day,
+        price: Price::parse(b"100").expect("a price"),
+        quantity: Quantity(10),
+        trigger: Trigger::NONE,
+    }
+}

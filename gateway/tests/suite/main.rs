@@ -1,0 +1,6 @@
+//! The gateway's shard from outside: bytes in, bytes out, journal and replay in between.
+
+mod fix;
+mod fixture;
+mod native;
+mod recovery;

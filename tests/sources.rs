@@ -1,0 +1,120 @@
+//! Rules that can be read off the sources: where `unsafe` may stand, what cores may use, what the path of an order avoids.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The Rust files below a folder of the workspace.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the workspace") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder} has no sources");
+    found
+}
+
+/// The code of a file before its tests, without comments.
+fn code(text: &str) -> String {
+    let before_tests = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
+    before_tests
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn lib(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join("src/lib.rs")).expect("a crate")
+}
+
+#[test]
+fn cores_have_no_std_and_no_unsafe() {
+    for core in ["types", "proto", "matcher", "orders"] {
+        let lib = lib(core);
+        assert!(lib.contains("#![no_std]"), "{core} is no_std");
+        assert!(lib.contains("#![forbid(unsafe_code)]"), "{core} forbids unsafe");
+    }
+}
+
+#[test]
+fn only_net_and_latency_may_hold_unsafe() {
+    for crate_without in ["journal", "feeds", "sim", "gateway"] {
+        assert!(
+            lib(crate_without).contains("#![forbid(unsafe_code)]"),
+            "{crate_without} forbids unsafe"
+        );
+    }
+    for (path, text) in sources("cli") {
+        assert!(!code(&text).contains("unsafe"), "{}", path.display());
+    }
+}
+
+#[test]
+fn cores_read_no_clock() {
+    for core in ["types/src", "proto/src", "matcher/src", "orders/src"] {
+        for (path, text) in sources(core) {
+            let code = code(&text);
+            for clock in ["Instant", "SystemTime", "rdtsc", "clock_gettime"] {
+                assert!(!code.contains(clock), "{} uses {clock}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_path_of_an_order_has_no_dyn_and_no_async() {
+    let path = [
+        "gateway/src/shard.rs",
+        "gateway/src/live.rs",
+        "gateway/src/worker.rs",
+        "gateway/src/clients.rs",
+        "gateway/src/client_output.rs",
+        "gateway/src/outbox.rs",
+        "gateway/src/crossing.rs",
+        "gateway/src/session",
+        "orders/src",
+        "proto/src",
+        "net/src/link",
+        "net/src/tcp.rs",
+        "net/src/udp.rs",
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for place in path {
+        let files = match root.join(place) {
+            file if file.is_file() => vec![(file.clone(), fs::read_to_string(&file).expect("a source"))],
+            _ => sources(place),
+        };
+        for (file, text) in files {
+            let code = code(&text);
+            for word in ["dyn ", "async ", ".await"] {
+                assert!(!code.contains(word), "{} has `{word}`", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_file_outgrows_its_ceiling() {
+    for folder in [
+        "types", "proto", "matcher", "orders", "journal", "net", "latency", "feeds", "sim", "gateway", "cli", "tests",
+        "benches",
+    ] {
+        for (path, text) in sources(folder) {
+            assert!(
+                text.lines().count() <= 1_200,
+                "{} has {} lines",
+                path.display(),
+                text.lines().count()
+            );
+        }
+    }
+}
