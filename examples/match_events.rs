@@ -9,17 +9,16 @@
 //! all little-endian.
 //!
 //! `ns_per_event` is one pass over the decoded events, reports delivered and hashed, divided by their number. The
-//! percentiles are from a pass of their own, each event between two clock reads, the cost of a read taken off.
+//! percentiles are from a pass of their own, each event between two clock reads, the cost of a read taken off. Both passes
+//! have a matcher that is built for the orders and levels that the workload reaches, rounded up to a power of two; a first
+//! pass that is not timed finds them.
 
-use matcher::{BookIndex, Capacity, Matcher, NewOrder, OwnerId, Priority, Replace, Report, SelfMatch};
+use matcher::{
+    BookIndex, Capacity, MAX_BOOKS, MAX_ORDERS, Matcher, NewOrder, OwnerId, Priority, Replace, Report, SelfMatch,
+};
 use std::error::Error;
 use std::time::Instant;
 use types::{OrderId, OrderType, Price, Quantity, Reason, Side, TimeInForce};
-
-/// Resting orders that the matcher is built for.
-const ORDERS: usize = 1 << 20;
-/// Price levels that the matcher is built for.
-const LEVELS: usize = 1 << 17;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let files: Vec<String> = std::env::args().skip(1).collect();
@@ -37,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A decoded file.
 struct Workload {
-    symbols: u32,
+    books: usize,
     events: Vec<Event>,
 }
 
@@ -51,12 +50,12 @@ enum Event {
 impl Workload {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (header, records) = bytes.split_at_checked(32)?;
-        let symbols = u32::from_le_bytes(header[12..16].try_into().ok()?);
-        if &header[..8] != b"LOBEVT01" || symbols == 0 || records.len() % 32 != 0 {
+        let books = u32::from_le_bytes(header[12..16].try_into().ok()?) as usize;
+        if !(1..=MAX_BOOKS).contains(&books) || &header[..8] != b"LOBEVT01" || records.len() % 32 != 0 {
             return None;
         }
         let events = records.chunks_exact(32).map(Event::parse).collect::<Option<_>>()?;
-        Some(Self { symbols, events })
+        Some(Self { books, events })
     }
 }
 
@@ -132,13 +131,34 @@ impl Tally {
     }
 }
 
-fn new_matcher(workload: &Workload) -> Matcher {
-    let capacity = Capacity {
-        books: workload.symbols as usize,
-        orders: ORDERS,
-        levels: LEVELS,
-    };
-    Matcher::new(capacity, SelfMatch::Allow)
+/// What the workload needs: one pass with room for every order there is.
+fn capacity(workload: &Workload) -> Capacity {
+    let new = workload
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::New(_)))
+        .count()
+        .clamp(1, MAX_ORDERS);
+    let books = workload.books;
+    let mut matcher = Matcher::new(
+        Capacity {
+            books,
+            orders: new,
+            levels: new,
+        },
+        SelfMatch::Allow,
+    );
+    let (mut orders, mut levels) = (1, 1);
+    for event in &workload.events {
+        apply(&mut matcher, event, &mut Tally::new());
+        orders = orders.max(matcher.order_count());
+        levels = levels.max(matcher.level_count());
+    }
+    Capacity {
+        books,
+        orders: orders.next_power_of_two(),
+        levels: levels.next_power_of_two(),
+    }
 }
 
 #[inline]
@@ -153,13 +173,14 @@ fn apply(matcher: &mut Matcher, event: &Event, tally: &mut Tally) {
 
 #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
 fn run(workload: &Workload) -> String {
-    let (mut matcher, mut tally) = (new_matcher(workload), Tally::new());
+    let capacity = capacity(workload);
+    let (mut matcher, mut tally) = (Matcher::new(capacity, SelfMatch::Allow), Tally::new());
     let start = Instant::now();
     for event in &workload.events {
         apply(&mut matcher, event, &mut tally);
     }
     let ns_per_event = start.elapsed().as_nanos() as f64 / workload.events.len() as f64;
-    let latencies = latencies_ns(workload);
+    let latencies = latencies_ns(workload, capacity);
     let percentile = |hundredths: usize| latencies.get(latencies.len() * hundredths / 100).copied().unwrap_or(0);
     format!(
         "{{\"events\":{},\"trades\":{},\"traded_qty\":{},\"rejects\":{},\"trade_hash\":\"{:016x}\",\"book_hash\":\"{:016x}\",\
@@ -176,8 +197,8 @@ fn run(workload: &Workload) -> String {
 }
 
 /// Nanoseconds of each event, sorted.
-fn latencies_ns(workload: &Workload) -> Vec<u64> {
-    let (mut matcher, mut tally) = (new_matcher(workload), Tally::new());
+fn latencies_ns(workload: &Workload, capacity: Capacity) -> Vec<u64> {
+    let (mut matcher, mut tally) = (Matcher::new(capacity, SelfMatch::Allow), Tally::new());
     let clock_ns = clock_cost_ns();
     let mut latencies = Vec::with_capacity(workload.events.len());
     for event in &workload.events {
