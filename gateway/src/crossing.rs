@@ -8,6 +8,7 @@
 
 use proto::native;
 use rtrb::{Consumer, Producer, RingBuffer};
+use std::collections::VecDeque;
 use types::{AccountId, ClientOrderId, ExecReport, Notional, Price, Request, SequenceNumber, SessionId, ShardId};
 
 /// One shard's ends of the lanes to and from another shard.
@@ -54,6 +55,9 @@ pub(crate) enum Content {
 struct Outgoing {
     ring: Producer<CrossingMessage>,
     next: SequenceNumber,
+    /// Messages whose record is not safe yet, each with the journal position it waits for. Counted as room taken, so it
+    /// never holds more than the ring.
+    held: VecDeque<(u64, CrossingMessage)>,
 }
 
 /// Longest message: kind, what a native report leaves out, native message.
@@ -92,20 +96,12 @@ pub(crate) fn connect(shards: usize, capacity: usize) -> Vec<Vec<Crossing>> {
 fn lanes(capacity: usize) -> ([Outgoing; 2], [Consumer<CrossingMessage>; 2]) {
     let (requests, requests_out) = RingBuffer::new(capacity);
     let (reports, reports_out) = RingBuffer::new(capacity);
-    let first = SequenceNumber(1);
-    (
-        [
-            Outgoing {
-                ring: requests,
-                next: first,
-            },
-            Outgoing {
-                ring: reports,
-                next: first,
-            },
-        ],
-        [requests_out, reports_out],
-    )
+    let outgoing = |ring| Outgoing {
+        ring,
+        next: SequenceNumber(1),
+        held: VecDeque::with_capacity(capacity),
+    };
+    ([outgoing(requests), outgoing(reports)], [requests_out, reports_out])
 }
 
 /// Bytes that the rings of `shards` shards take.
@@ -131,7 +127,8 @@ impl Lane {
 impl Crossing {
     /// Messages that can be sent now.
     pub(crate) fn room(&self, lane: Lane) -> usize {
-        self.outgoing[lane as usize].ring.slots()
+        let outgoing = &self.outgoing[lane as usize];
+        outgoing.ring.slots() - outgoing.held.len()
     }
 
     /// The number that the next message sent gets.
@@ -139,15 +136,29 @@ impl Crossing {
         self.outgoing[lane as usize].next
     }
 
-    /// Sends a message.
+    /// Queues a message. It leaves once the journal's watermark has reached `position`, see [`flush`](Self::flush).
     ///
     /// # Panics
     /// When there is no room: it was reserved before the order logic ran.
-    pub(crate) fn send(&mut self, lane: Lane, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, lane: Lane, bytes: &[u8], position: u64) {
+        assert!(self.room(lane) > 0, "room in the ring was reserved");
         let outgoing = &mut self.outgoing[lane as usize];
-        let message = CrossingMessage::new(outgoing.next, bytes);
-        outgoing.ring.push(message).expect("room in the ring was reserved");
+        outgoing
+            .held
+            .push_back((position, CrossingMessage::new(outgoing.next, bytes)));
         outgoing.next = outgoing.next.next();
+    }
+
+    /// Passes on what may leave: a message must not reach the other shard's journal before it is safe in this one's.
+    pub(crate) fn flush(&mut self, watermark: u64) {
+        for Outgoing { ring, held, .. } in &mut self.outgoing {
+            while let Some((position, message)) = held.front()
+                && *position <= watermark
+            {
+                ring.push(*message).expect("held messages are counted as room taken");
+                held.pop_front();
+            }
+        }
     }
 
     /// After a restart: sends again what the journal has and the peer did not take, and goes on behind it.
@@ -258,9 +269,10 @@ mod tests {
         let mut ends = connect(2, 4);
         let mut b = ends.pop().expect("two shards");
         let mut a = ends.pop().expect("two shards");
-        a[0].send(Lane::Requests, b"one");
-        a[0].send(Lane::Reports, b"report");
-        a[0].send(Lane::Requests, b"two");
+        a[0].send(Lane::Requests, b"one", 1);
+        a[0].send(Lane::Reports, b"report", 2);
+        a[0].send(Lane::Requests, b"two", 3);
+        a[0].flush(3);
         assert_eq!((a[0].room(Lane::Requests), a[0].room(Lane::Reports)), (2, 3));
         let mut received = Vec::new();
         while let Some(message) = b[0].receive(Lane::Requests) {
@@ -281,7 +293,8 @@ mod tests {
             SequenceNumber(8),
             [CrossingMessage::new(SequenceNumber(7), b"seven")],
         );
-        a[0].send(Lane::Requests, b"eight");
+        a[0].send(Lane::Requests, b"eight", 0);
+        a[0].flush(0);
         assert_eq!(
             b[0].receive(Lane::Requests).map(|message| message.sequence),
             Some(SequenceNumber(7))
@@ -290,5 +303,23 @@ mod tests {
             b[0].receive(Lane::Requests).map(|message| message.sequence),
             Some(SequenceNumber(8))
         );
+    }
+
+    #[test]
+    fn a_message_waits_until_its_record_is_safe() {
+        let mut ends = connect(2, 4);
+        let mut b = ends.pop().expect("two shards");
+        let mut a = ends.pop().expect("two shards");
+        a[0].send(Lane::Requests, b"one", 10);
+        a[0].send(Lane::Requests, b"two", 20);
+        a[0].flush(9);
+        assert!(b[0].receive(Lane::Requests).is_none());
+        assert_eq!(a[0].room(Lane::Requests), 2);
+        a[0].flush(19);
+        assert_eq!(
+            b[0].receive(Lane::Requests).map(|message| message.sequence),
+            Some(SequenceNumber(1))
+        );
+        assert!(b[0].receive(Lane::Requests).is_none());
     }
 }

@@ -8,8 +8,8 @@ use types::{
 
 /// All that a shard asks of the world, and all that it does to it.
 ///
-/// Alive ([`crate::live::Live`]) each answer and each numbered output is written into the journal. In a replay
-/// ([`crate::replay::Replay`]) answers are read from the journal, and outputs are compared with it, byte for byte. The
+/// Alive (`Live`) each answer and each numbered output is written into the journal. In a replay
+/// (`Replay`) answers are read from the journal, and outputs are compared with it, byte for byte. The
 /// shard cannot tell which one it runs on.
 pub trait Effects {
     /// The order at hand has passed a tap.

@@ -228,14 +228,16 @@ impl<L: Link> Effects for Live<L> {
         let Some(sequence) = self.crossing(shard).map(|crossing| crossing.next(lane)) else {
             return;
         };
-        self.append(&Record::ShardOutput {
+        let position = self.append(&Record::ShardOutput {
             shard,
             lane,
             sequence,
             message,
         });
+        let open = self.open_position();
         if let Some(crossing) = self.crossing(shard) {
-            crossing.send(lane, message);
+            crossing.send(lane, message, position);
+            crossing.flush(open);
         }
     }
 

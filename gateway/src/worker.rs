@@ -144,5 +144,8 @@ impl<L: Link> Worker<L> {
         for link in &mut self.live.links {
             link.flush(now, open);
         }
+        for crossing in &mut self.live.crossings {
+            crossing.flush(open);
+        }
     }
 }

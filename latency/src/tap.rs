@@ -46,13 +46,13 @@ taps! {
     /// t1.
     Decoded = "decoded", "session and sequence are checked and the bytes are an order";
     /// t2.
-    RiskChecked = "risk_checked", "room is reserved and every risk limit is checked";
+    RiskChecked = "risk_checked", "every risk limit is checked";
     /// t3.
     Matched = "matched", "the order is screened against the owner's own orders";
     /// t4.
-    Routed = "routed", "the venue is chosen, the state changed and the journal record appended";
+    Routed = "routed", "the venue is chosen, room and shared limits are reserved, the order's state is changed";
     /// t5.
-    VenueSent = "venue_sent", "the venue link has handed the order to the socket";
+    VenueSent = "venue_sent", "the order is journaled and the venue link has handed it to the socket";
     /// Outside: the exchange.
     ExchangeReceived = "exchange_received", "the exchange has read the order from its link";
     /// Outside: the exchange.
