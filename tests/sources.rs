@@ -96,10 +96,24 @@ fn the_path_of_an_order_has_no_dyn_and_no_async() {
         for (file, text) in files {
             let code = code(&text);
             for word in ["dyn ", "async ", ".await"] {
-                assert!(!code.contains(word), "{} has `{word}`", file.display());
+                assert!(!has_word(&code, word), "{} has `{word}`", file.display());
             }
         }
     }
+}
+
+/// Whether `word` stands in the code and not only at the start of a longer one.
+fn has_word(code: &str, word: &str) -> bool {
+    let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    code.match_indices(word)
+        .any(|(at, _)| word.ends_with(' ') || is_end(&code[at + word.len()..]))
+}
+
+#[test]
+fn the_guard_sees_a_word_and_not_a_longer_one() {
+    assert!(has_word("x.await?", ".await"));
+    assert!(!has_word("connection.awaits_writable", ".await"));
+    assert!(has_word("&dyn Link", "dyn "));
 }
 
 #[test]
