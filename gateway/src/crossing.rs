@@ -55,8 +55,8 @@ pub(crate) enum Content {
 struct Outgoing {
     ring: Producer<CrossingMessage>,
     next: SequenceNumber,
-    /// Messages whose record is not safe yet, each with the journal position it waits for. Counted as room taken, so it
-    /// never holds more than the ring.
+    /// Messages that wait for their record to be safe, each with its journal position, or for room in the ring. Counted as
+    /// room taken. Never grows.
     held: VecDeque<(u64, CrossingMessage)>,
 }
 
@@ -70,14 +70,15 @@ const REQUEST: u8 = 1;
 const SESSION_LOST: u8 = 2;
 const REPORT: u8 = 3;
 
-/// The rings of `shards` shards, each of `capacity` messages: for each shard its ends towards every other one.
-pub(crate) fn connect(shards: usize, capacity: usize) -> Vec<Vec<Crossing>> {
+/// The rings of `shards` shards, each of `capacity` messages: for each shard its ends towards every other one. `open_orders`
+/// is how many orders a shard may have open: at the end of a day it reports all of them at once.
+pub(crate) fn connect(shards: usize, capacity: usize, open_orders: usize) -> Vec<Vec<Crossing>> {
     let mut ends = (0..shards).map(|_| Vec::with_capacity(shards)).collect::<Vec<_>>();
     let id = |shard: usize| ShardId(u8::try_from(shard).expect("shards are bounded by MAX_SHARDS"));
     for a in 0..shards {
         for b in a + 1..shards {
-            let (to_b, from_a) = lanes(capacity);
-            let (to_a, from_b) = lanes(capacity);
+            let (to_b, from_a) = lanes(capacity, open_orders);
+            let (to_a, from_b) = lanes(capacity, open_orders);
             ends[a].push(Crossing {
                 peer: id(b),
                 outgoing: to_b,
@@ -93,20 +94,21 @@ pub(crate) fn connect(shards: usize, capacity: usize) -> Vec<Vec<Crossing>> {
     ends
 }
 
-fn lanes(capacity: usize) -> ([Outgoing; 2], [Consumer<CrossingMessage>; 2]) {
+fn lanes(capacity: usize, open_orders: usize) -> ([Outgoing; 2], [Consumer<CrossingMessage>; 2]) {
     let (requests, requests_out) = RingBuffer::new(capacity);
     let (reports, reports_out) = RingBuffer::new(capacity);
-    let outgoing = |ring| Outgoing {
+    let outgoing = |ring, most_held| Outgoing {
         ring,
         next: SequenceNumber(1),
-        held: VecDeque::with_capacity(capacity),
+        held: VecDeque::with_capacity(most_held),
     };
-    ([outgoing(requests), outgoing(reports)], [requests_out, reports_out])
+    let outgoing = [outgoing(requests, capacity), outgoing(reports, capacity + open_orders)];
+    (outgoing, [requests_out, reports_out])
 }
 
 /// Bytes that the rings of `shards` shards take.
-pub(crate) const fn memory_bytes(shards: usize, capacity: usize) -> usize {
-    shards * (shards - 1) * 2 * capacity * size_of::<CrossingMessage>()
+pub(crate) const fn memory_bytes(shards: usize, capacity: usize, open_orders: usize) -> usize {
+    shards * (shards - 1) * (4 * capacity + open_orders) * size_of::<CrossingMessage>()
 }
 
 impl Lane {
@@ -128,7 +130,7 @@ impl Crossing {
     /// Messages that can be sent now.
     pub(crate) fn room(&self, lane: Lane) -> usize {
         let outgoing = &self.outgoing[lane as usize];
-        outgoing.ring.slots() - outgoing.held.len()
+        outgoing.ring.slots().saturating_sub(outgoing.held.len())
     }
 
     /// The number that the next message sent gets.
@@ -141,8 +143,8 @@ impl Crossing {
     /// # Panics
     /// When there is no room: it was reserved before the order logic ran.
     pub(crate) fn send(&mut self, lane: Lane, bytes: &[u8], position: u64) {
-        assert!(self.room(lane) > 0, "room in the ring was reserved");
         let outgoing = &mut self.outgoing[lane as usize];
+        assert!(outgoing.held.len() < outgoing.held.capacity(), "room was reserved");
         outgoing
             .held
             .push_back((position, CrossingMessage::new(outgoing.next, bytes)));
@@ -154,8 +156,8 @@ impl Crossing {
         for Outgoing { ring, held, .. } in &mut self.outgoing {
             while let Some((position, message)) = held.front()
                 && *position <= watermark
+                && ring.push(*message).is_ok()
             {
-                ring.push(*message).expect("held messages are counted as room taken");
                 held.pop_front();
             }
         }
@@ -169,12 +171,7 @@ impl Crossing {
         again: impl IntoIterator<Item = CrossingMessage>,
     ) {
         let outgoing = &mut self.outgoing[lane as usize];
-        for message in again {
-            outgoing
-                .ring
-                .push(message)
-                .expect("no more were on the way than the ring holds");
-        }
+        outgoing.held.extend(again.into_iter().map(|message| (0, message)));
         outgoing.next = next;
     }
 
@@ -266,7 +263,7 @@ mod tests {
 
     #[test]
     fn messages_are_numbered_a_lane_and_arrive_in_order() {
-        let mut ends = connect(2, 4);
+        let mut ends = connect(2, 4, 8);
         let mut b = ends.pop().expect("two shards");
         let mut a = ends.pop().expect("two shards");
         a[0].send(Lane::Requests, b"one", 1);
@@ -285,7 +282,7 @@ mod tests {
 
     #[test]
     fn after_a_restart_what_was_on_the_way_is_sent_again() {
-        let mut ends = connect(2, 4);
+        let mut ends = connect(2, 4, 8);
         let mut b = ends.pop().expect("two shards");
         let mut a = ends.pop().expect("two shards");
         a[0].resume(
@@ -307,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_message_waits_until_its_record_is_safe() {
-        let mut ends = connect(2, 4);
+        let mut ends = connect(2, 4, 8);
         let mut b = ends.pop().expect("two shards");
         let mut a = ends.pop().expect("two shards");
         a[0].send(Lane::Requests, b"one", 10);

@@ -43,6 +43,9 @@ pub trait Effects {
     /// Whether a cancel that the gateway sends by itself finds room on the venue link now.
     fn room_for_cancel(&mut self, venue: VenueId) -> bool;
 
+    /// Whether something that this shard tells another by itself finds room in its ring now.
+    fn room_for_notice(&mut self, shard: ShardId) -> bool;
+
     /// A message to a client. A native one may be away: its messages are kept and sent when it logs on and asks.
     fn to_client(&mut self, session: SessionId, message: &[u8]);
 

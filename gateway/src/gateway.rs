@@ -190,7 +190,7 @@ impl Gateway {
             ("receive buffers", sum(&|shard| Clients::memory_bytes(config, shard))),
             (
                 "rings between shards",
-                crossing::memory_bytes(config.shards.len(), config.crossing_messages),
+                crossing::memory_bytes(config.shards.len(), config.crossing_messages, config.open_orders()),
             ),
             ("reference prices", self.references.memory_bytes()),
             ("journal rings", config.shards.len() * config.journal.ring_bytes),
@@ -363,7 +363,7 @@ fn open_journal(
 
 /// The rings between the shards, with what was on the way when the last process ended.
 fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
-    let mut ends = crossing::connect(config.shards.len(), config.crossing_messages);
+    let mut ends = crossing::connect(config.shards.len(), config.crossing_messages, config.open_orders());
     for (from, crossings) in ends.iter_mut().enumerate() {
         for crossing in crossings {
             let sent = recovered[from].crossing(crossing.peer);

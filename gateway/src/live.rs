@@ -121,6 +121,12 @@ impl<L: Link> Live<L> {
         }
     }
 
+    /// Whether a ring to another shard takes one more notice.
+    pub(crate) fn has_room_for_notice(&self, shard: ShardId) -> bool {
+        let mut crossings = self.crossings.iter();
+        crossings.any(|crossing| crossing.peer == shard && crossing.room(Lane::Requests) > 0)
+    }
+
     fn crossing(&mut self, shard: ShardId) -> Option<&mut Crossing> {
         self.crossings.iter_mut().find(|crossing| crossing.peer == shard)
     }
@@ -196,6 +202,16 @@ impl<L: Link> Effects for Live<L> {
         if !has_room {
             self.append(&Record::Refused {
                 reason: Reason::VenueFull,
+            });
+        }
+        has_room
+    }
+
+    fn room_for_notice(&mut self, shard: ShardId) -> bool {
+        let has_room = self.has_room_for_notice(shard) && self.journal_has_room();
+        if !has_room {
+            self.append(&Record::Refused {
+                reason: Reason::ShardRingFull,
             });
         }
         has_room

@@ -33,6 +33,8 @@ pub enum Record<'a> {
     VenueUp { venue: VenueId },
     /// The link to a venue went down.
     VenueDown { venue: VenueId },
+    /// There is room again for what waits for it.
+    RoomAgain,
     /// See [`Kind::VenueMessage`].
     VenueMessage {
         venue: VenueId,
@@ -107,8 +109,9 @@ impl<'a> Record<'a> {
                 session: fields.session()?,
                 message: fields.0,
             },
-            Kind::Timer => Self::SessionTimer {
-                session: fields.session()?,
+            Kind::Timer => match fields.session()? {
+                NO_SESSION => Self::RoomAgain,
+                session => Self::SessionTimer { session },
             },
             Kind::VenueEvent => match (VenueId(fields.u8()?), fields.u8()?) {
                 (venue, UP) => Self::VenueUp { venue },
@@ -176,6 +179,7 @@ impl<'a> Record<'a> {
             Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
             Self::ClientMessage { session, message } => (Kind::ClientMessage, head.u16(session.0), message),
             Self::SessionTimer { session } => (Kind::Timer, head.u16(session.0), &[]),
+            Self::RoomAgain => (Kind::Timer, head.u16(NO_SESSION.0), &[]),
             Self::VenueUp { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(UP), &[]),
             Self::VenueDown { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(DOWN), &[]),
             Self::VenueMessage {
@@ -266,6 +270,9 @@ impl Head {
     }
 }
 
+/// In a timer's record: it is no session's.
+const NO_SESSION: SessionId = SessionId(0);
+
 /// In an event: what a connection or link became.
 const UP: u8 = 1;
 const DOWN: u8 = 0;
@@ -344,6 +351,7 @@ mod tests {
             Record::SessionDown { session },
             Record::ClientMessage { session, message },
             Record::SessionTimer { session },
+            Record::RoomAgain,
             Record::VenueUp { venue },
             Record::VenueDown { venue },
             Record::VenueMessage {

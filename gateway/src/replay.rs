@@ -197,6 +197,7 @@ impl Recovered {
             }
             Record::ClientMessage { session, message } => shard.on_client_message(now, session, message, replay),
             Record::SessionTimer { session } => shard.on_session_timer(now, session, replay),
+            Record::RoomAgain => shard.on_room(now, replay),
             Record::VenueUp { venue } => {
                 self.up.push(venue);
                 shard.on_venue_up(now, venue, replay);
@@ -390,6 +391,10 @@ impl Effects for Replay<'_> {
 
     fn room_for_cancel(&mut self, _: VenueId) -> bool {
         // Past the end there was no answer; the cancel waits and is asked for again by the first input to come.
+        !self.tape.at_end && self.refusal().is_none()
+    }
+
+    fn room_for_notice(&mut self, _: ShardId) -> bool {
         !self.tape.at_end && self.refusal().is_none()
     }
 

@@ -13,6 +13,7 @@ use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
 use orders::{Orders, Report, Sink};
 use proto::native::{self, InstrumentDefinition};
+use std::collections::VecDeque;
 use types::{
     AccountId, CancelOrder, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, Reason, ReplaceOrder, Request,
     SessionId, ShardId, Timestamp, TradingDay, VenueId,
@@ -24,6 +25,9 @@ pub struct Shard {
     orders: Orders,
     sessions: Sessions,
     instruments: Instruments,
+    /// What other shards are still to be told, in order. Each lost session is in it at most once a shard, and mass cancels
+    /// are refused when it is full, so it never grows.
+    notices: VecDeque<(ShardId, Content)>,
     /// Venues of the config.
     venues: u8,
     /// Shards of the config.
@@ -55,6 +59,7 @@ impl Shard {
             orders: Orders::new(&config.orders[usize::from(id.0)])?,
             sessions: Sessions::new(config, id),
             instruments: Instruments::new(&config.instruments),
+            notices: VecDeque::with_capacity(NOTICES_A_SESSION * config.sessions.len() * config.shards.len()),
             venues: u8::try_from(config.venues.len()).expect("venues are bounded by MAX_VENUES"),
             shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
             counters: Counters::default(),
@@ -83,7 +88,7 @@ impl Shard {
             }
             Incoming::Refused(request, reason) => self.refuse(now, &request, reason, effects),
         }
-        self.send_waiting_cancels(now, effects);
+        self.send_waiting(now, effects);
     }
 
     /// A request, wherever it came in: each gets exactly one first answer.
@@ -186,20 +191,26 @@ impl Shard {
         if let Some(shard) = mass.instrument.and_then(|instrument| self.elsewhere(instrument)) {
             return self.cross(now, shard, &Request::MassCancel(*mass), effects);
         }
-        let report = self.orders.mass_cancel(mass);
         let is_ours = self.sessions.shard_elsewhere(mass.session).is_none();
-        if is_ours && mass.instrument.is_none() && report.exec.exec_type == ExecType::MassCancelAccepted {
-            self.tell_other_shards(&Content::Request(Request::MassCancel(*mass)), effects);
+        let is_for_all = is_ours && mass.instrument.is_none();
+        if is_for_all && self.notices.len() + usize::from(self.shards) > self.notices.capacity() / 2 {
+            return self.refuse(now, &Request::MassCancel(*mass), Reason::ShardRingFull, effects);
+        }
+        let report = self.orders.mass_cancel(mass);
+        if is_for_all && report.exec.exec_type == ExecType::MassCancelAccepted {
+            self.tell_other_shards(Content::Request(Request::MassCancel(*mass)));
         }
         if is_ours || mass.instrument.is_some() {
             self.report(now, &report, effects);
         }
     }
 
-    /// Tells every other shard what concerns all of them.
-    fn tell_other_shards<E: Effects>(&mut self, content: &Content, effects: &mut E) {
+    /// Tells every other shard what concerns all of them, as soon as there is room.
+    fn tell_other_shards(&mut self, content: Content) {
         for shard in (0..self.shards).map(ShardId).filter(|&shard| shard != self.id) {
-            send_to_shard(shard, content, effects);
+            if !self.notices.contains(&(shard, content)) {
+                self.notices.push_back((shard, content));
+            }
         }
     }
 
@@ -225,13 +236,13 @@ impl Shard {
             }
             Err(_) => self.counters.malformed_reports += 1,
         }
-        self.send_waiting_cancels(now, effects);
+        self.send_waiting(now, effects);
     }
 
     /// The link to a venue came up.
     pub fn on_venue_up<E: Effects>(&mut self, now: Timestamp, venue: VenueId, effects: &mut E) {
         self.orders.on_venue_up(venue);
-        self.send_waiting_cancels(now, effects);
+        self.send_waiting(now, effects);
     }
 
     /// The link to a venue went down: new orders are refused, those out there are in doubt until it is up again.
@@ -248,13 +259,24 @@ impl Shard {
     pub fn on_session_down<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
         self.sessions.disconnected(now, session);
         self.orders.on_session_lost(session);
-        self.tell_other_shards(&Content::SessionLost(session), effects);
-        self.send_waiting_cancels(now, effects);
+        self.tell_other_shards(Content::SessionLost(session));
+        self.send_waiting(now, effects);
     }
 
     /// A session's timer is due.
     pub fn on_session_timer<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
         self.sessions.timer(now, session, effects);
+    }
+
+    /// There is room again for what waits for it.
+    pub fn on_room<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
+        self.send_waiting(now, effects);
+    }
+
+    /// The shard that the next waiting notice is for.
+    #[must_use]
+    pub fn notice_waiting(&self) -> Option<ShardId> {
+        self.notices.front().map(|&(shard, _)| shard)
     }
 
     /// When the next session timer is due, and whose it is.
@@ -271,7 +293,7 @@ impl Shard {
             Some(Content::Report(exec, traded)) => self.report(now, &Report { exec, traded }, effects),
             None => self.counters.malformed_crossings += 1,
         }
-        self.send_waiting_cancels(now, effects);
+        self.send_waiting(now, effects);
     }
 
     /// A new trading day: day orders end, numbers and daily limits start anew.
@@ -350,8 +372,15 @@ impl Shard {
         .report(report);
     }
 
-    /// Cancels that the gateway sends by itself: of mass cancels and lost sessions, as far as the links have room.
-    fn send_waiting_cancels<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
+    /// Sends what the shard has to say by itself, as far as there is room: notices to other shards, and the cancels of mass
+    /// cancels and lost sessions.
+    fn send_waiting<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
+        while let Some(&(shard, content)) = self.notices.front()
+            && effects.room_for_notice(shard)
+        {
+            send_to_shard(shard, &content, effects);
+            self.notices.pop_front();
+        }
         for venue in (0..self.venues).map(VenueId) {
             while self.orders.cancels_waiting(venue) > 0 && effects.room_for_cancel(venue) {
                 let Some(out) = self.orders.poll_cancel(now, venue) else {
@@ -419,6 +448,9 @@ impl<E: Effects> Sink for Reports<'_, E> {
         self.effects.release_shared(account, amount);
     }
 }
+
+/// Notices that may wait, for each session and shard: its loss, and room for mass cancels.
+const NOTICES_A_SESSION: usize = 4;
 
 fn send_to_venue<E: Effects>(venue: VenueId, request: &Request, effects: &mut E) {
     let mut buffer = [0; native::MAX_MESSAGE_LENGTH];

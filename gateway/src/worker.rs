@@ -32,6 +32,7 @@ impl<L: Link> Component for Worker<L> {
             is_busy |= self.venues();
             is_busy |= self.crossings();
             is_busy |= self.timers();
+            is_busy |= self.waiting();
             is_busy |= self.clients.receive(&mut self.shard, &mut self.live);
         }
         self.send();
@@ -134,6 +135,24 @@ impl<L: Link> Worker<L> {
             }
         }
         is_busy
+    }
+
+    /// What the shard has to say by itself and found no room for, once there is some.
+    fn waiting(&mut self) -> bool {
+        let Self { shard, live, .. } = self;
+        let is_notice = shard
+            .notice_waiting()
+            .is_some_and(|peer| live.has_room_for_notice(peer));
+        let mut links = live.links.iter().enumerate();
+        let is_cancel = links.any(|(index, link)| {
+            let venue = VenueId(u8::try_from(index).expect("venues are bounded by MAX_VENUES"));
+            shard.orders().cancels_waiting(venue) > 0 && link.room() > 0
+        });
+        if is_notice || is_cancel {
+            live.append(&Record::RoomAgain);
+            shard.on_room(live.now, live);
+        }
+        is_notice || is_cancel
     }
 
     /// Sends what the turn made, and what links owe: acknowledgements, retransmissions, heartbeats.

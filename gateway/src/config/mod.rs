@@ -186,6 +186,14 @@ impl Config {
         }
     }
 
+    /// Orders that a shard may have open.
+    #[must_use]
+    pub fn open_orders(&self) -> usize {
+        self.orders
+            .first()
+            .map_or(0, |orders| orders.capacity.open_orders as usize)
+    }
+
     /// An instrument by its id.
     #[must_use]
     pub fn instrument(&self, id: InstrumentId) -> Option<&Instrument> {
