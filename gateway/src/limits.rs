@@ -56,3 +56,6 @@ pub const REPORTS_RESERVED_AN_INPUT: usize = 16;
 /// Places in a ring of requests to another shard that requests leave free: for mass cancels and lost sessions, which are
 /// never refused.
 pub const NOTICES_RESERVED: usize = 64;
+
+/// Bytes that a record of the journal takes beyond the message in it, at most.
+pub const RECORD_OVERHEAD_BYTES: usize = 64;

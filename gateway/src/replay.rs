@@ -257,7 +257,10 @@ impl<'a> Replay<'a> {
         let window = |venue: &VenueConfig| venue.links[usize::from(shard.0)].settings.window();
         let crossing = |peer: &ShardConfig| KeptCrossing {
             peer: peer.id,
-            lanes: [Kept::new(config.crossing_messages), Kept::new(config.crossing_messages)],
+            lanes: [
+                Kept::new(config.crossing_messages),
+                Kept::new(config.crossing_messages + config.open_orders()),
+            ],
         };
         Ok(Self {
             tape: Tape::new(reader)?,

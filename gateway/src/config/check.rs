@@ -4,7 +4,10 @@ use super::{
     Config, ConfigError, FeedConfig, Idle, JournalConfig, LinkConfig, ProtocolConfig, SessionConfig, ShardConfig,
     VenueConfig, raw,
 };
-use crate::limits::{MAX_ACCOUNTS, MAX_FRAME_LENGTH, MAX_INSTRUMENTS, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES};
+use crate::limits::{
+    JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_FRAME_LENGTH, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS,
+    MAX_SHARDS, MAX_VENUES, RECORD_OVERHEAD_BYTES,
+};
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
 use net::UdpOptions;
@@ -60,7 +63,7 @@ pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigErro
     let mut config = Config {
         instruments,
         trading_day: trading_day(raw.trading_day)?,
-        journal: journal(&raw.journal, base),
+        journal: journal(&raw.journal, &raw.capacity, base)?,
         feed: raw.feed.map(|feed| FeedConfig {
             listen: feed.listen,
             request: feed.request,
@@ -163,8 +166,16 @@ fn trading_day(day: u32) -> Result<TradingDay, ConfigError> {
     Ok(TradingDay(day))
 }
 
-fn journal(raw: &raw::Journal, base: &Path) -> JournalConfig {
-    JournalConfig {
+fn journal(raw: &raw::Journal, capacity: &raw::Capacity, base: &Path) -> Result<JournalConfig, ConfigError> {
+    // At the end of a day every open order may be reported in one go.
+    let least = JOURNAL_RESERVE_BYTES + capacity.open_orders as usize * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES);
+    if raw.ring_bytes < least {
+        let (bytes, orders) = (raw.ring_bytes, capacity.open_orders);
+        return Err(ConfigError(format!(
+            "[journal] ring_bytes = {bytes} is too little for the reports of {orders} open orders; at least {least}"
+        )));
+    }
+    Ok(JournalConfig {
         directory: base.join(&raw.directory),
         ring_bytes: raw.ring_bytes,
         segment_bytes: raw.segment_bytes,
@@ -174,7 +185,7 @@ fn journal(raw: &raw::Journal, base: &Path) -> JournalConfig {
             raw::Watermark::Synced => Watermark::Synced,
         },
         drainer_cpu: raw.drainer_cpu,
-    }
+    })
 }
 
 fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError> {
