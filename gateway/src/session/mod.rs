@@ -21,7 +21,8 @@ pub(crate) struct Sessions {
     shard: ShardId,
     /// By session id.
     entries: Vec<Option<Entry>>,
-    /// When the next session timer is due, and whose it is. Kept up to date by whatever moves a timer.
+    /// When a session timer may be due next, and whose it is. Never too late; too early costs one call that finds nothing
+    /// to do, and saves a look at every session with each message.
     next_timer: Option<(Timestamp, SessionId)>,
     /// FIX sessions of this shard: those that have timers.
     with_timers: Vec<SessionId>,
@@ -119,7 +120,8 @@ impl Sessions {
             Protocol::Native => native::decode(session, message, effects),
             Protocol::Fix(fix) => {
                 let incoming = fix.decode(now, message, instruments, effects);
-                self.find_next_timer();
+                let due = fix.next_timer();
+                self.note_timer(session, due);
                 incoming
             }
         }
@@ -158,7 +160,11 @@ impl Sessions {
         };
         match &mut entry.protocol {
             Protocol::Native => native::report(&report.exec, effects),
-            Protocol::Fix(fix) => fix.report(now, report, instruments, effects),
+            Protocol::Fix(fix) => {
+                fix.report(now, report, instruments, effects);
+                let due = fix.next_timer();
+                self.note_timer(session, due);
+            }
         }
     }
 
@@ -166,7 +172,8 @@ impl Sessions {
     pub(crate) fn connected<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
         if let Some(fix) = self.fix(session) {
             fix.connected(now, effects);
-            self.find_next_timer();
+            let due = fix.next_timer();
+            self.note_timer(session, due);
         }
     }
 
@@ -174,7 +181,6 @@ impl Sessions {
     pub(crate) fn disconnected(&mut self, now: Timestamp, session: SessionId) {
         if let Some(fix) = self.fix(session) {
             fix.disconnected(now);
-            self.find_next_timer();
         }
     }
 
@@ -212,6 +218,16 @@ impl Sessions {
         }
     }
 
+    /// A session's timer is due then: sooner than what was known?
+    fn note_timer(&mut self, session: SessionId, due: Option<Timestamp>) {
+        if let Some(due) = due
+            && self.next_timer.is_none_or(|(next, _)| due < next)
+        {
+            self.next_timer = Some((due, session));
+        }
+    }
+
+    /// Looks at every session: once a timer, not once a message.
     fn find_next_timer(&mut self) {
         let due = |&session: &SessionId| match &self.entry(session)?.protocol {
             Protocol::Fix(fix) => Some((fix.next_timer()?, session)),
