@@ -89,6 +89,12 @@ impl Harness {
         self.shard.on_session_up(self.live.now, session, &mut self.live);
     }
 
+    /// Whether the journal has room for one more input and all that follows from it. The worker asks before each.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.live.journal_has_room()
+    }
+
     /// A message of a client, out of its frame: into the journal and through the shard, as the worker does it.
     pub fn client(&mut self, session: SessionId, message: &[u8]) {
         self.live.received();

@@ -71,6 +71,19 @@ pub enum Watermark {
     Synced,
 }
 
+impl Watermark {
+    /// How long the drainer should sleep when the ring was empty ([`Config::poll`]) where outputs wait for this. Where none
+    /// waits for the drainer, it is lazy: it often shares a core with a thread that spins, and each look takes the core
+    /// from that thread twice.
+    #[must_use]
+    pub const fn drainer_poll(self) -> Duration {
+        match self {
+            Self::Appended => Duration::from_millis(2),
+            Self::Written | Self::Synced => Duration::from_micros(50),
+        }
+    }
+}
+
 /// What a journal found and runs with, for the owner to print.
 #[derive(Clone, Debug)]
 pub struct Facts {

@@ -144,9 +144,6 @@ pub enum ProtocolConfig {
     },
 }
 
-/// How long the thread that brings a journal to disk sleeps when there is nothing to bring.
-const DRAINER_POLL: std::time::Duration = std::time::Duration::from_micros(500);
-
 /// How long written records wait for company before they are synced, where outputs wait for the sync.
 const DRAINER_SYNC_AFTER: std::time::Duration = std::time::Duration::from_millis(1);
 
@@ -214,7 +211,7 @@ impl JournalConfig {
             ring_bytes: self.ring_bytes,
             segment_bytes: self.segment_bytes,
             direct_io: true,
-            poll: DRAINER_POLL,
+            poll: self.watermark.drainer_poll(),
             sync_after: DRAINER_SYNC_AFTER,
             cpus: self.drainer_cpu.into_iter().collect(),
         }

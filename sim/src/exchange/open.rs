@@ -97,7 +97,7 @@ impl JournalConfig {
             ring_bytes: self.ring_bytes,
             segment_bytes: self.segment_bytes,
             direct_io: true,
-            poll: DRAINER_POLL,
+            poll: self.watermark.drainer_poll(),
             sync_after: SYNC_AFTER,
             cpus: self.drainer_cpu.into_iter().collect(),
         }
@@ -129,7 +129,5 @@ impl Journal for AnyJournal {
 
 /// Version of the payloads of `record`.
 const RECORD_VERSION: u16 = 1;
-/// Pause of the thread that writes to disk when there is nothing to write.
-const DRAINER_POLL: Duration = Duration::from_micros(50);
 /// How long written records wait for company before they are synced.
 const SYNC_AFTER: Duration = Duration::from_millis(1);
