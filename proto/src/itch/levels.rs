@@ -19,6 +19,7 @@ pub(super) struct Levels {
     /// Levels of each side.
     counts: Vec<u32>,
     room: usize,
+    stride: usize,
     /// By number: shares, then rank (high half) and side.
     levels: Vec<[u64; 2]>,
     /// Numbers that were used and are free.
@@ -57,9 +58,10 @@ impl Levels {
         let sides = limits.instruments * 2;
         let levels = Self::level_count(limits);
         Self {
-            sorted: alloc::vec![0; sides * limits.levels],
+            sorted: alloc::vec![0; sides * Self::stride(limits)],
             counts: alloc::vec![0; sides],
             room: limits.levels,
+            stride: Self::stride(limits),
             levels: alloc::vec![[0; 2]; levels],
             free: Vec::with_capacity(levels),
             unused: 0,
@@ -69,7 +71,14 @@ impl Levels {
     pub(super) const fn memory_bytes(limits: &BookLimits) -> usize {
         let sides = limits.instruments * 2;
         let level = size_of::<[u64; 2]>() + size_of::<u32>();
-        sides * (limits.levels * size_of::<u64>() + size_of::<u32>()) + Self::level_count(limits) * level
+        sides * (Self::stride(limits) * size_of::<u64>() + size_of::<u32>()) + Self::level_count(limits) * level
+    }
+
+    /// Distance between the arrays of two sides, entries: an odd number of cache lines, since distances that are powers of
+    /// two would put the best prices of all instruments into the same few sets of the processor's caches.
+    const fn stride(limits: &BookLimits) -> usize {
+        const LINE: usize = 8;
+        (limits.levels.div_ceil(LINE) | 1) * LINE
     }
 
     /// A level has at least one order.
@@ -120,7 +129,7 @@ impl Levels {
         }
         let number = self.allocate()?;
         self.levels[number as usize] = [u64::from(shares), join(rank, side.0)];
-        let start = side.index() * self.room;
+        let start = side.index() * self.stride;
         let room = &mut self.sorted[start..=start + count];
         room.copy_within(place..count, place + 1);
         room[place] = join(rank, number);
@@ -141,7 +150,7 @@ impl Levels {
         let levels = self.side_levels(side);
         let count = levels.len();
         let place = place_of(levels, rank);
-        let start = side.index() * self.room;
+        let start = side.index() * self.stride;
         self.sorted[start..start + count].copy_within(place + 1.., place);
         self.counts[side.index()] -= 1;
         self.free.push(number);
@@ -161,7 +170,7 @@ impl Levels {
 
     #[inline]
     fn side_levels(&self, side: SideIndex) -> &[u64] {
-        let start = side.index() * self.room;
+        let start = side.index() * self.stride;
         &self.sorted[start..start + self.counts[side.index()] as usize]
     }
 

@@ -109,7 +109,7 @@ pub const fn length(message_type: u8) -> Option<usize> {
 ///
 /// # Errors
 /// Any other bytes than one whole message of the protocol.
-#[inline]
+#[inline(always)]
 pub fn parse(bytes: &[u8]) -> Result<Message<'_>, ItchError> {
     let Some(&message_type) = bytes.first() else {
         return Err(ItchError::Empty);
