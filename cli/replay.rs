@@ -217,7 +217,7 @@ fn publish(args: &Args) -> Result<(), Failure> {
     }
     let (counters, publisher) = (replay.counters(), replay.publisher_counters());
     println!(
-        "published {} messages in {} packets and {} sessions; at most {} late; {} requests answered with {} messages",
+        "published: messages {}, packets {}, sessions {}, at most {} late; requests answered {}, messages sent again {}",
         counters.messages,
         publisher.packets,
         counters.sessions,
