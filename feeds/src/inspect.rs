@@ -263,3 +263,65 @@ fn traded_shares(message: &Message<'_>) -> u64 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::itch::{AddOrder, BuySell, Stamp, Stock, StockDirectory, Trade};
+    use zerocopy::IntoBytes;
+
+    fn stamp(stock_locate: u16) -> Stamp {
+        Stamp {
+            stock_locate,
+            time_ns: 1,
+        }
+    }
+
+    #[test]
+    fn an_instrument_master_follows_from_the_directory_and_the_prices() {
+        let stock = |text: &[u8; 8]| Stock(*text);
+        let (cents, fine, silent) = (stock(b"CENTS   "), stock(b"FINE    "), stock(b"SILENT  "));
+        let mut inspection = Inspection::new(None);
+        for (locate, stock, only) in [(1, cents, true), (2, fine, false), (3, silent, false)] {
+            inspection.on_message(StockDirectory::new(stamp(locate), stock, 100, only).as_bytes());
+        }
+        // No trade: the middle of the first best prices, brought down to the tick.
+        inspection.on_message(AddOrder::new(stamp(1), 1, BuySell::Buy, 100, cents, 100_000).as_bytes());
+        inspection.on_message(AddOrder::new(stamp(1), 2, BuySell::Sell, 100, cents, 100_300).as_bytes());
+        inspection.on_message(AddOrder::new(stamp(2), 3, BuySell::Buy, 100, fine, 5_001).as_bytes());
+        inspection.on_message(Trade::new(stamp(2), 10, fine, 5_003, 1).as_bytes());
+        inspection.on_message(Trade::new(stamp(2), 10, fine, 5_001, 2).as_bytes());
+        inspection.on_message(b"!");
+
+        let (rows, left_out) = inspection.instrument_rows("default", "sim");
+        let lines: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "1,CENTS,0.01,100,10.01,default,0,sim",
+                "2,FINE,0.0001,1,0.5003,default,0,sim"
+            ]
+        );
+        assert_eq!((left_out, inspection.unknown_types(), inspection.messages()), (1, 1, 8));
+        let facts: Vec<SymbolFacts> = inspection.symbols().collect();
+        assert_eq!(
+            (facts[1].trades, facts[1].shares, facts[1].low),
+            (2, 20, Price(500_100_000))
+        );
+    }
+
+    #[test]
+    fn only_the_symbols_asked_for_are_inspected() {
+        let symbol = |text: &str| Symbol::new(text.as_bytes()).expect("symbol");
+        let mut inspection = Inspection::new(Some(&[symbol("B"), symbol("C")]));
+        for (locate, text) in [(1, "A"), (2, "B")] {
+            let stock = Stock::new(&symbol(text)).expect("stock");
+            inspection.on_message(StockDirectory::new(stamp(locate), stock, 100, false).as_bytes());
+        }
+        assert_eq!(
+            inspection.symbols().map(|facts| facts.symbol).collect::<Vec<_>>(),
+            [symbol("B")]
+        );
+        assert_eq!(inspection.missing_symbols().collect::<Vec<_>>(), [symbol("C")]);
+    }
+}

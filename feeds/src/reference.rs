@@ -231,3 +231,63 @@ impl From<&Instrument> for FeedInstrument {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::itch::{AddOrder, BuySell, OrderExecuted, Stamp, Stock};
+    use types::{Price, SequenceNumber};
+    use zerocopy::IntoBytes;
+
+    const NOW: Timestamp = Timestamp(7);
+    const STAMP: Stamp = Stamp {
+        stock_locate: 1,
+        time_ns: 1,
+    };
+
+    fn message(bytes: &[u8]) -> Event<'_> {
+        Event::Message {
+            sequence: SequenceNumber(1),
+            message: bytes,
+        }
+    }
+
+    #[test]
+    fn a_loss_clears_the_books_and_tells_everyone() {
+        let limits = BookLimits {
+            instruments: 1,
+            orders: 8,
+            levels: 8,
+        };
+        let symbol = Symbol::new(b"ALFA").expect("symbol");
+        let instrument = FeedInstrument {
+            id: InstrumentId(9),
+            symbol,
+            lot_size: 100,
+        };
+        let mut market = Market::new(&limits, &[instrument]);
+        let mut told = Vec::new();
+        let mut take = |market: &mut Market, event: Event<'_>| {
+            market.on_event(NOW, event, &mut |id, bbo| told.push((id, bbo)));
+            told.pop()
+        };
+        let stock = Stock::new(&symbol).expect("stock");
+        let add = AddOrder::new(STAMP, 1, BuySell::Buy, 350, stock, 10_000);
+        let (id, bbo) = take(&mut market, message(add.as_bytes())).expect("a best bid");
+        assert_eq!((id, bbo.bid.quantity, bbo.time), (InstrumentId(9), Quantity(3), NOW));
+        let (_, bbo) = take(&mut market, message(OrderExecuted::new(STAMP, 1, 50, 1).as_bytes())).expect("a trade");
+        assert_eq!(bbo.last, Price(Price::UNIT));
+
+        let lost = Event::Lost {
+            first: SequenceNumber(3),
+            count: 2,
+        };
+        let (_, bbo) = take(&mut market, lost).expect("an empty book");
+        assert_eq!((bbo.bid, bbo.last), (Quote::default(), Price(Price::UNIT)));
+        assert_eq!(
+            take(&mut market, message(OrderExecuted::new(STAMP, 1, 50, 2).as_bytes())),
+            None
+        );
+        assert_eq!(market.books.counters().unknown_orders, 1);
+    }
+}
