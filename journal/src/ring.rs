@@ -246,8 +246,20 @@ impl WordWriter<'_> {
 
     fn push_bytes(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        for &word in words {
-            self.push_bits(u64::from_le_bytes(word), 64);
+        // Most of a record comes through here: what does not change from word to word stays out of the loops.
+        if self.pending_bits == 0 {
+            for &word in words {
+                self.push(u64::from_le_bytes(word));
+            }
+        } else {
+            let (up, down) = (self.pending_bits, 64 - self.pending_bits);
+            let mut pending = self.pending;
+            for &word in words {
+                let word = u64::from_le_bytes(word);
+                self.push(pending | word << up);
+                pending = word >> down;
+            }
+            self.pending = pending;
         }
         if !rest.is_empty() {
             let mut word = [0; 8];
@@ -256,7 +268,7 @@ impl WordWriter<'_> {
         }
     }
 
-    /// The low `bits` bits of `value`, 8 to 64; the others are 0.
+    /// The low `bits` bits of `value`, 8 to 56; the others are 0.
     fn push_bits(&mut self, value: u64, bits: usize) {
         let word = self.pending | value << self.pending_bits;
         let total = self.pending_bits + bits;
@@ -265,11 +277,8 @@ impl WordWriter<'_> {
             return;
         }
         self.push(word);
-        // What did not fit.
-        self.pending = match self.pending_bits {
-            0 => 0,
-            taken => value >> (64 - taken),
-        };
+        // What did not fit. Something was pending, or the word would not be full.
+        self.pending = value >> (64 - self.pending_bits);
         self.pending_bits = total - 64;
     }
 

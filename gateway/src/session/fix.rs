@@ -149,14 +149,12 @@ impl FixSession {
             quantity: quantity.unwrap_or_default(),
             trigger: order.trigger,
         };
-        self.at_hand = AtHand {
-            number: new.client_order_id,
-            kind: Kind::Order,
-            side: order.side,
-            cl_ord_id: Text::new(order.cl_ord_id),
-            orig_cl_ord_id: Text::new(b""),
-            symbol: Text::new(order.symbol),
-        };
+        self.at_hand.set(
+            new.client_order_id,
+            Kind::Order,
+            order.side,
+            [order.cl_ord_id, b"", order.symbol],
+        );
         let (side, order_type, time_in_force) = (
             fix::side_from_code(order.side),
             fix::ord_type_from_code(order.ord_type),
@@ -188,14 +186,12 @@ impl FixSession {
             session: self.id,
             side: fix::side_from_code(cancel.side).unwrap_or(Side::Buy),
         });
-        self.at_hand = AtHand {
-            number: number.unwrap_or_default(),
-            kind: Kind::Cancel,
-            side: cancel.side,
-            cl_ord_id: Text::new(cancel.cl_ord_id),
-            orig_cl_ord_id: Text::new(cancel.orig_cl_ord_id),
-            symbol: Text::new(cancel.symbol),
-        };
+        self.at_hand.set(
+            number.unwrap_or_default(),
+            Kind::Cancel,
+            cancel.side,
+            [cancel.cl_ord_id, cancel.orig_cl_ord_id, cancel.symbol],
+        );
         match number {
             Ok(_) => Incoming::Request(request),
             Err(refused) => Incoming::Refused(request, reason(refused)),
@@ -215,14 +211,12 @@ impl FixSession {
             price: replace.price,
             quantity: quantity.unwrap_or_default(),
         });
-        self.at_hand = AtHand {
-            number: number.unwrap_or_default(),
-            kind: Kind::Replace,
-            side: replace.side,
-            cl_ord_id: Text::new(replace.cl_ord_id),
-            orig_cl_ord_id: Text::new(replace.orig_cl_ord_id),
-            symbol: Text::new(replace.symbol),
-        };
+        self.at_hand.set(
+            number.unwrap_or_default(),
+            Kind::Replace,
+            replace.side,
+            [replace.cl_ord_id, replace.orig_cl_ord_id, replace.symbol],
+        );
         let is_limit = fix::ord_type_from_code(replace.ord_type) == Some(OrderType::Limit);
         let is_day = fix::tif_from_code(replace.time_in_force) == Some(TimeInForce::Day);
         match number {
@@ -342,7 +336,11 @@ impl FixSession {
         if is_refusal && exec.client_order_id == self.at_hand.number {
             return (self.at_hand.cl_ord_id, self.at_hand.orig_cl_ord_id);
         }
-        let text = |number| Text::new(self.cl_ord_ids.text(number));
+        let text = |number| {
+            let mut text = Text::EMPTY;
+            text.set(self.cl_ord_ids.text(number));
+            text
+        };
         (text(exec.client_order_id), text(exec.orig_client_order_id))
     }
 
@@ -409,6 +407,15 @@ impl AtHand {
         orig_cl_ord_id: Text::EMPTY,
         symbol: Text::EMPTY,
     };
+
+    /// The request that is now at hand, with its ClOrdID, OrigClOrdID and symbol.
+    fn set(&mut self, number: ClientOrderId, kind: Kind, side: u8, texts: [&[u8]; 3]) {
+        (self.number, self.kind, self.side) = (number, kind, side);
+        let places = [&mut self.cl_ord_id, &mut self.orig_cl_ord_id, &mut self.symbol];
+        for (place, text) in places.into_iter().zip(texts) {
+            place.set(text);
+        }
+    }
 }
 
 impl Text {
@@ -417,12 +424,10 @@ impl Text {
         bytes: [0; fix::MAX_VALUE_LENGTH],
     };
 
-    /// The text, cut to what a value may have.
-    fn new(text: &[u8]) -> Self {
-        let length = text.len().min(fix::MAX_VALUE_LENGTH);
-        let mut bytes = [0; fix::MAX_VALUE_LENGTH];
-        bytes[..length].copy_from_slice(&text[..length]);
-        Self { length, bytes }
+    /// Becomes this text, cut to what a value may have. What was behind it stays: nobody reads it.
+    fn set(&mut self, text: &[u8]) {
+        self.length = text.len().min(fix::MAX_VALUE_LENGTH);
+        self.bytes[..self.length].copy_from_slice(&text[..self.length]);
     }
 
     fn as_bytes(&self) -> &[u8] {

@@ -222,8 +222,8 @@ impl<'a> Iterator for Fields<'a> {
 /// The tag that starts at `from`, and where its value starts.
 #[inline]
 fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
-    // Nearly every tag has two or three digits.
-    if let Some(&[first, second, third, fourth]) = bytes.get(from..).and_then(<[u8]>::first_chunk) {
+    // Nearly every tag has two or three digits, those of a firm's own four.
+    if let Some(&[first, second, third, fourth, fifth]) = bytes.get(from..).and_then(<[u8]>::first_chunk) {
         let (hundreds, tens, units) = (digit(first), digit(second), digit(third));
         if third == b'=' && hundreds <= 9 && tens <= 9 {
             let tag = hundreds * 10 + tens;
@@ -232,6 +232,10 @@ fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
         if fourth == b'=' && hundreds <= 9 && tens <= 9 && units <= 9 {
             let tag = hundreds * 100 + tens * 10 + units;
             return (tag > 0).then_some((tag, from + 4));
+        }
+        if fifth == b'=' && hundreds <= 9 && tens <= 9 && units <= 9 && digit(fourth) <= 9 {
+            let tag = hundreds * 1_000 + tens * 100 + units * 10 + digit(fourth);
+            return (tag > 0).then_some((tag, from + 5));
         }
     }
     any_tag_at(bytes, from)

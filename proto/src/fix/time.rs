@@ -3,7 +3,7 @@
 //! The calendar is the proleptic Gregorian one, by arithmetic on days since 1970: years are counted from March, so that
 //! the leap day is the last day of a year and month lengths follow one formula.
 
-use super::value::two_digits;
+use super::value::{digit_pairs, two_digits};
 use types::Timestamp;
 
 /// The time that a text tells. Days are checked against the length of their month; second 60 is a leap second and counts
@@ -74,18 +74,9 @@ fn parse_fraction(text: &[u8]) -> Option<u64> {
     Some(super::parse_u64(digits)? * scale)
 }
 
-/// Four numbers of two digits each, by arithmetic on all eight bytes at once.
+/// Four numbers of two digits each.
 fn four_pairs(digits: [u8; 8]) -> Option<[u64; 4]> {
-    const ZEROS: u64 = 0x3030_3030_3030_3030;
-    const HIGH_HALVES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
-    const SIXES: u64 = 0x0606_0606_0606_0606;
-    let values = u64::from_le_bytes(digits) ^ ZEROS;
-    // A digit leaves the upper half of its byte clear, and so does a digit plus six carry into it unless above nine.
-    if (values | values.wrapping_add(SIXES)) & HIGH_HALVES != 0 {
-        return None;
-    }
-    // The tens stand in the lower byte of each pair.
-    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let pairs = digit_pairs(digits)?;
     Some([pairs & 0xff, pairs >> 16 & 0xff, pairs >> 32 & 0xff, pairs >> 48])
 }
 
