@@ -29,7 +29,11 @@ impl<L: Link> Component for Worker<L> {
         self.live.now = now;
         let mut is_busy = false;
         if self.may_take_inputs() {
-            is_busy |= self.venues();
+            if self.venues() {
+                // Reports leave before anyone else is looked at: a new order's way to the venue would be theirs to wait.
+                self.send_to_clients();
+                is_busy = true;
+            }
             is_busy |= self.crossings();
             is_busy |= self.timers();
             is_busy |= self.waiting();
@@ -157,8 +161,7 @@ impl<L: Link> Worker<L> {
 
     /// Sends what the turn made, and what links owe: acknowledgements, retransmissions, heartbeats.
     fn send(&mut self) {
-        self.clients.send(&mut self.shard, &mut self.live);
-        self.live.reports_left();
+        self.send_to_clients();
         let (now, open) = (self.live.now, self.live.open_position());
         for link in &mut self.live.links {
             link.flush(now, open);
@@ -166,5 +169,10 @@ impl<L: Link> Worker<L> {
         for crossing in &mut self.live.crossings {
             crossing.flush(open);
         }
+    }
+
+    fn send_to_clients(&mut self) {
+        self.clients.send(&mut self.shard, &mut self.live);
+        self.live.reports_left();
     }
 }
