@@ -480,8 +480,9 @@ impl Connection {
         Some(length)
     }
 
-    /// Marks for retransmission what has waited too long for its acknowledgement: as much of the oldest as one datagram
-    /// holds. Of the rest the peer learns from the next number, and asks for what it lacks.
+    /// Marks the oldest message for retransmission when it has waited too long for its acknowledgement. Of the rest the
+    /// peer learns from the next number, and asks for what it lacks. A peer that only lost its core for some milliseconds
+    /// lacks nothing: all that were transmitted again would be its work when it is back.
     fn check_timeout(&mut self, time: Timestamp) {
         let Some(sent_at) = self.sending.oldest_sent_at() else {
             return;
@@ -491,7 +492,7 @@ impl Connection {
         }
         self.counters.timeouts += 1;
         self.rtt.timed_out();
-        let end = self.sending.mark_oldest(self.config.max_datagram - HEADER_LENGTH);
+        let end = self.sending.mark_oldest();
         if let Some(peer) = &mut self.peer {
             peer.probe = end < self.sending.sent();
         }

@@ -197,19 +197,13 @@ impl SendRing {
         }
     }
 
-    /// Marks the oldest messages in flight that fit one datagram of `max_payload` bytes, and gives the number behind them.
-    pub(super) fn mark_oldest(&mut self, max_payload: usize) -> u64 {
-        let mut number = self.base;
-        let mut length = 0;
-        while number < self.sent {
-            length += PACKED_PREFIX_LENGTH + usize::from(self.slot(number).length);
-            if length > max_payload && number > self.base {
-                break;
-            }
-            self.mark(number);
-            number += 1;
+    /// Marks the oldest message in flight, if there is one, and gives the number behind it.
+    pub(super) fn mark_oldest(&mut self) -> u64 {
+        if self.base == self.sent {
+            return self.base;
         }
-        number
+        self.mark(self.base);
+        self.base + 1
     }
 
     fn mark(&mut self, number: u64) {
