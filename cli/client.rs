@@ -1,6 +1,6 @@
 //! `tickgate client`: an order client, against our gateway or any other.
 
-use crate::process::Interrupt;
+use crate::process::{Interrupt, Progress};
 use crate::{Failure, process, recording};
 use clap::Args as ClapArgs;
 use feeds::{UdpReceiver, UdpReceiverConfig, instruments};
@@ -34,14 +34,15 @@ pub(crate) struct Args {
 /// How long a logon, and the last answers, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long the gateway may take to close a session that logs out.
+const LOGOUT_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Runs the subcommand until all orders are answered, or it is interrupted.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = ClientConfig::load(&args.config)?;
     let clock = Clock::start();
     let interrupt = Interrupt::new()?;
-    let (recorder, recording) = record(args, &clock)?;
     let traded = traded(&config)?;
-    let mut client = Client::new(&config, &traded, clock, recorder)?;
     let mut feed = match &config.feed {
         Some(feed) => Some(UdpReceiver::open(&UdpReceiverConfig {
             listen: feed.listen,
@@ -51,6 +52,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         })?),
         None => None,
     };
+    // After what may fail: a recording without an end would stand in the way of a report.
+    let (recorder, recording) = record(args, &clock)?;
+    let mut client = Client::new(&config, &traded, clock, recorder)?;
     if let Some(cpu) = args.cpu {
         net::cpu::pin(cpu)?;
     }
@@ -59,15 +63,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         stop_at: None,
         phase: Phase::Connecting,
     };
+    println!("orders to {}; interrupt to stop", config.gateway);
+    let mut progress = Progress::new();
     let spins = args.cpu.is_some();
-    process::turn_while(&interrupt, spins, || {
+    // It ends by itself also when it is interrupted: answers are awaited, and it logs out.
+    process::turn_while(&Interrupt::never(), spins, || {
         let now = clock.now();
         let mut worked = client.turn(now);
         if let Some(feed) = &mut feed {
             worked |= feed.turn(now, &mut |event| client.on_feed(clock.now(), event));
         }
-        (worked, run.step(now, &mut client, args.seconds))
+        progress.show(|| shown(&run, &client));
+        (worked, run.step(now, &mut client, args.seconds, interrupt.is_set()))
     });
+    progress.clear();
     let accounting = client.accounting();
     if let Some(recording) = recording {
         let summary = recording.finish(&clock)?;
@@ -80,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     print(&client, &accounting);
     match run.phase {
-        Phase::Connecting if !interrupt.is_set() => Err(Failure::new(format!(
+        Phase::Connecting => Err(Failure::new(format!(
             "no logon at {} within ten seconds; is the gateway running?",
             config.gateway
         ))),
@@ -101,33 +110,59 @@ enum Phase {
     Connecting,
     Sending,
     Settling,
-    Done,
+    Leaving,
+    Interrupted,
 }
 
 impl Run {
     /// Goes on when it is time; whether to go on at all.
-    fn step(&mut self, now: Timestamp, client: &mut Client, seconds: Option<u64>) -> bool {
-        let is_impatient = now.since(self.patience_from) >= PATIENCE;
+    fn step(&mut self, now: Timestamp, client: &mut Client, seconds: Option<u64>, is_interrupted: bool) -> bool {
+        let waited = now.since(self.patience_from);
         match self.phase {
+            Phase::Connecting if is_interrupted => {
+                self.phase = Phase::Interrupted;
+                return false;
+            }
             Phase::Connecting if client.is_logged_on() => {
                 client.start(now);
                 self.stop_at = seconds.map(|seconds| now + Duration::from_secs(seconds));
                 self.phase = Phase::Sending;
             }
-            Phase::Connecting => return !is_impatient,
-            Phase::Sending if client.is_done() || self.stop_at.is_some_and(|stop| now >= stop) => {
-                client.stop();
-                self.patience_from = now;
-                self.phase = Phase::Settling;
+            Phase::Connecting => return waited < PATIENCE,
+            Phase::Sending if is_interrupted || client.is_done() || self.stop_at.is_some_and(|stop| now >= stop) => {
+                // The gateway would cancel what is left open when the session ends, and could not tell its client.
+                client.wind_down(now);
+                self.enter(Phase::Settling, now);
             }
-            Phase::Settling if client.is_settled() || is_impatient => {
-                self.phase = Phase::Done;
-                return false;
+            Phase::Settling if client.is_settled() || waited >= PATIENCE => {
+                client.logout(now);
+                self.enter(Phase::Leaving, now);
             }
-            Phase::Sending | Phase::Settling | Phase::Done => {}
+            Phase::Leaving | Phase::Interrupted => return !client.is_gone() && waited < LOGOUT_PATIENCE,
+            Phase::Sending | Phase::Settling => {}
         }
         true
     }
+
+    const fn enter(&mut self, phase: Phase, now: Timestamp) {
+        (self.phase, self.patience_from) = (phase, now);
+    }
+}
+
+/// How far it is, for a terminal.
+fn shown(run: &Run, client: &Client) -> String {
+    let progress = client.progress();
+    let doing = match run.phase {
+        Phase::Connecting => "connecting",
+        Phase::Sending if progress.sent == 0 => "logged on, no tick yet",
+        Phase::Sending => "sending",
+        Phase::Settling => "waiting for the last answers",
+        Phase::Leaving | Phase::Interrupted => "logging out",
+    };
+    format!(
+        "{doing}: {} ticks, {} orders, {} unanswered",
+        progress.ticks, progress.sent, progress.unanswered
+    )
 }
 
 fn traded(config: &ClientConfig) -> Result<Vec<Traded>, Failure> {

@@ -3,10 +3,11 @@
 use crate::Failure;
 use ::gateway::executor::Component;
 use latency::clock::Clock;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Set when the user asks the program to stop (SIGINT, SIGTERM).
 #[derive(Clone, Debug)]
@@ -32,6 +33,11 @@ impl Interrupt {
             signal_hook::flag::register(signal, Arc::clone(&flag))?;
         }
         Ok(Self(flag))
+    }
+
+    /// One that never comes, for a loop that sees to its end itself.
+    pub(crate) fn never() -> Self {
+        Self(Arc::new(AtomicBool::new(false)))
     }
 
     /// Whether the user asked to stop.
@@ -97,5 +103,39 @@ impl Turning {
         self.stop.store(true, Ordering::Relaxed);
         // A panic there was printed there.
         drop(self.thread.join());
+    }
+}
+
+/// One line on a terminal that is written over; nothing in a pipe.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    is_terminal: bool,
+    shown_at: Option<Instant>,
+    started: Instant,
+}
+
+impl Progress {
+    const INTERVAL: Duration = Duration::from_millis(250);
+
+    pub(crate) fn new() -> Self {
+        Self {
+            is_terminal: io::stderr().is_terminal(),
+            shown_at: None,
+            started: Instant::now(),
+        }
+    }
+
+    pub(crate) fn show(&mut self, line: impl FnOnce() -> String) {
+        if !self.is_terminal || self.shown_at.unwrap_or(self.started).elapsed() < Self::INTERVAL {
+            return;
+        }
+        self.shown_at = Some(Instant::now());
+        eprint!("\r\x1b[K{}", line());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if self.shown_at.take().is_some() {
+            eprint!("\r\x1b[K");
+        }
     }
 }

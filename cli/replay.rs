@@ -1,6 +1,7 @@
 //! `tickgate replay`: read, inspect, filter, pace and publish a historical feed; write the instrument file of a feed.
 
 use crate::Failure;
+use crate::process::{Interrupt, Progress};
 use clap::Args as ClapArgs;
 use feeds::{
     BinaryFile, Ending, FeedFile, Inspection, Pace, Replay, ReplayConfig, SymbolFacts, UdpPublisherConfig, instruments,
@@ -10,10 +11,10 @@ use latency::Clock;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::{Duration as StdDuration, Instant};
+use std::time::Duration as StdDuration;
 use types::{Duration, Price, Symbol};
 
 /// Reads ITCH 5.0 feeds (BinaryFILE, plain or gzipped): shows what is in them, writes the instrument file they suggest, or
@@ -198,8 +199,9 @@ fn publish(args: &Args) -> Result<(), Failure> {
         "tickgate: requests for retransmission are answered on {}",
         replay.local_addr()?
     );
+    let interrupt = Interrupt::new()?;
     let mut progress = Progress::new();
-    while !replay.is_done() {
+    while !replay.is_done() && !interrupt.is_set() {
         if !replay.turn(clock.now()) {
             std::thread::sleep(IDLE);
         }
@@ -225,6 +227,10 @@ fn publish(args: &Args) -> Result<(), Failure> {
         publisher.requests,
         publisher.retransmitted
     );
+    if interrupt.is_set() {
+        // What it did not come to is not missing.
+        return Ok(());
+    }
     refuse_missing(replay.missing_symbols())
 }
 
@@ -379,39 +385,6 @@ impl SymbolSummary {
             ask_shares: facts.bbo.ask.quantity.0,
             tick_size: facts.tick_size().to_string(),
             lot_size: facts.lot_size,
-        }
-    }
-}
-
-/// One line on a terminal that is written over; nothing in a pipe.
-struct Progress {
-    is_terminal: bool,
-    shown_at: Option<Instant>,
-    started: Instant,
-}
-
-impl Progress {
-    const INTERVAL: StdDuration = StdDuration::from_millis(250);
-
-    fn new() -> Self {
-        Self {
-            is_terminal: io::stderr().is_terminal(),
-            shown_at: None,
-            started: Instant::now(),
-        }
-    }
-
-    fn show(&mut self, line: impl FnOnce() -> String) {
-        if !self.is_terminal || self.shown_at.unwrap_or(self.started).elapsed() < Self::INTERVAL {
-            return;
-        }
-        self.shown_at = Some(Instant::now());
-        eprint!("\r\x1b[K{}", line());
-    }
-
-    fn clear(&mut self) {
-        if self.shown_at.take().is_some() {
-            eprint!("\r\x1b[K");
         }
     }
 }

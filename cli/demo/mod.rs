@@ -408,8 +408,8 @@ fn conclude(args: &Args, setup: &Setup, cpus: Cpus, outcome: &Outcome, replayed:
         }
         if let Some((reason, count)) = accounting.refusals().next() {
             report.add_fact(
-                format!("{name}: one real refusal"),
-                format!("\"{reason}\", {count} times"),
+                format!("{name} order refused for real"),
+                format!("{reason} ({count} ×)"),
             );
         }
     }

@@ -219,6 +219,9 @@ impl Stage {
 
     fn end(&mut self) {
         self.act = Act::Over;
+        // The gateway is stopped next, with the clients still there.
+        self.fix.expect_close();
+        self.native.expect_close();
         self.watch.scene.store(self.scenes.len(), Ordering::Relaxed);
         self.watch.is_over.store(true, Ordering::Release);
     }

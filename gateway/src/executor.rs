@@ -2,7 +2,7 @@
 //!
 //! A task that spins beside glommio's own sockets starves them, and every await on the path of an order would cost a
 //! round through the io_uring. So the resident task owns all hot sources, polls them itself without ever awaiting, and
-//! yields only when `need_preempt()` says so: every `PREEMPT_TIMER`. Nothing hot or durable depends on the yield. A
+//! yields only when `need_preempt()` says so: every [`PREEMPT_TIMER`]. Nothing hot or durable depends on the yield. A
 //! different runtime needs to replace this file and nothing else.
 
 use crate::config::Idle;
@@ -40,9 +40,16 @@ pub struct Running {
     handle: glommio::ExecutorJoinHandle<io::Result<()>>,
 }
 
-/// Interval of glommio's preempt timer. A yield costs some 11 µs; at 10 ms that is one turn in a thousand, at 1 ms it
-/// would delay one order in a hundred.
-const PREEMPT_TIMER: Duration = Duration::from_millis(10);
+/// Interval of glommio's preempt timer. A yield costs some 11 µs, and nothing waits for one: there is no other task but
+/// [`wake_up`].
+///
+/// It must be far longer than the kernel ever keeps the CPU from a thread that is ready. glommio 0.9 takes a timer that
+/// fired before any task had run for "nothing to run", and parks although the resident task is ready: at 10 ms, on a
+/// machine with more work than CPUs, a shard slept for ever within minutes.
+const PREEMPT_TIMER: Duration = Duration::from_secs(1);
+
+/// If it parks all the same, this long.
+const PARKED_MAX: Duration = Duration::from_millis(10);
 
 /// Memory that glommio registers for storage I/O. The resident task does none, so this is glommio's own minimum.
 const IO_MEMORY_BYTES: usize = 64 << 10;
@@ -82,6 +89,7 @@ where
                 }
             };
             drop(started.send(Ok(())));
+            glommio::spawn_local(wake_up()).detach();
             resident(&mut component, clock, idle, &stopped).await;
             component.finish();
             Ok(())
@@ -126,12 +134,20 @@ fn builder(placement: &Placement) -> glommio::LocalExecutorBuilder {
         .ring_depth(RING_DEPTH)
 }
 
+/// Keeps the executor from parking for good: it wakes up for its next timer, so there always is one. See
+/// [`PREEMPT_TIMER`].
+async fn wake_up() {
+    loop {
+        glommio::timer::sleep(PARKED_MAX).await;
+    }
+}
+
 /// The resident task: turns until glommio wants the thread, yields, and goes on.
 async fn resident<C: Component>(component: &mut C, clock: Clock, idle: Idle, stop: &AtomicBool) {
     let executor = glommio::executor();
     let mut idle_turns = 0;
     while !stop.load(Ordering::Relaxed) {
-        while !executor.need_preempt() {
+        while !executor.need_preempt() && !stop.load(Ordering::Relaxed) {
             if component.turn(clock.now()) {
                 idle_turns = 0;
                 continue;

@@ -30,7 +30,11 @@ pub(super) fn count(count: u64) -> String {
 
 /// `2.31×`, or a dash.
 pub(super) fn ratio(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.2}×"))
+    match ratio {
+        None => NONE.to_owned(),
+        Some(ratio) if ratio >= 100.0 => format!("{ratio:.0}×"),
+        Some(ratio) => format!("{ratio:.2}×"),
+    }
 }
 
 /// UTC nanoseconds as `2026-03-01 12:34:56 UTC`.

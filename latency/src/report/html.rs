@@ -62,7 +62,7 @@ fn write_page(to: &mut String, report: &Report) -> fmt::Result {
     if let Some(phase) = report.phases.first() {
         write_curves(to, phase)?;
     }
-    for phase in &report.phases {
+    for phase in report.phases.iter().filter(|phase| !phase.is_outside()) {
         write_phase(to, phase)?;
     }
     write_accounting(to, report)?;

@@ -143,6 +143,14 @@ pub struct Fact {
     pub value: String,
 }
 
+impl PhaseReport {
+    /// Whether it is what lies outside of the recorded phases. Its figures belong to no one condition: they are in the
+    /// JSON and not shown.
+    fn is_outside(&self) -> bool {
+        self.end_ns == 0 && self.name == OUTSIDE
+    }
+}
+
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "tickgate-report 1";
 

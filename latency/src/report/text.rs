@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::figures::{count, micros_or_none, ratio, utc};
+use super::figures::{count, micros, micros_or_none, ratio, utc};
 use super::latencies::{Example, FloorRow, Row};
 use super::{Accounting, CounterReport, PhaseReport, ProtocolReport, Report};
 
@@ -18,6 +18,10 @@ pub(super) fn render(report: &Report) -> String {
 fn write_report(to: &mut String, report: &Report) -> fmt::Result {
     write_run(to, report)?;
     for (index, phase) in report.phases.iter().enumerate() {
+        if phase.is_outside() {
+            write_outside(to, phase)?;
+            continue;
+        }
         for protocol in &phase.protocols {
             write_protocol(to, phase, protocol)?;
             if index == 0 {
@@ -78,6 +82,20 @@ fn write_run(to: &mut String, report: &Report) -> fmt::Result {
     Ok(())
 }
 
+/// One line for the orders of the warm-up and those between two phases.
+fn write_outside(to: &mut String, phase: &PhaseReport) -> fmt::Result {
+    let sent = phase
+        .protocols
+        .iter()
+        .map(|protocol| format!("{} {}", count(protocol.accounting.sent), protocol.protocol))
+        .collect::<Vec<_>>();
+    writeln!(
+        to,
+        "\n{} orders of the warm-up and between phases are in no table; all that follows counts them",
+        sent.join(" and ")
+    )
+}
+
 fn write_protocol(to: &mut String, phase: &PhaseReport, protocol: &ProtocolReport) -> fmt::Result {
     let rate = protocol
         .orders_per_second
@@ -132,14 +150,29 @@ fn cells(title: String, row: &Row) -> Vec<String> {
     vec![
         title,
         count(percentiles.count),
-        micros_or_none(percentiles.p50_ns),
-        micros_or_none(percentiles.p90_ns),
-        micros_or_none(percentiles.p99_ns),
-        micros_or_none(percentiles.p999_ns),
-        micros_or_none(percentiles.max_ns),
-        micros_or_none(row.floor_p50_ns.map(u64::cast_signed)),
+        short(percentiles.p50_ns),
+        short(percentiles.p90_ns),
+        short(percentiles.p99_ns),
+        short(percentiles.p999_ns),
+        short(percentiles.max_ns),
+        short(row.floor_p50_ns.map(u64::cast_signed)),
         ratio(row.ratio),
     ]
+}
+
+/// Microseconds with no more digits than say something, so that a table fits into 80 columns.
+fn short(ns: Option<i64>) -> String {
+    match ns {
+        Some(ns) if ns.unsigned_abs() >= 1_000_000 => {
+            let sign = if ns < 0 { "−" } else { "" };
+            format!("{sign}{}", count((ns.unsigned_abs() + 500) / 1_000))
+        }
+        Some(ns) if ns.unsigned_abs() >= 100_000 => {
+            let text = micros(ns);
+            text[..text.len() - 1].to_owned()
+        }
+        _ => micros_or_none(ns),
+    }
 }
 
 fn floor(floor: &FloorRow) -> String {
@@ -338,9 +371,9 @@ impl Table {
                 Line::Cells(cells) => {
                     for (index, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
                         if index == 0 {
-                            write!(to, "  {cell:<width$}")?;
+                            write!(to, " {cell:<width$}")?;
                         } else {
-                            write!(to, "  {cell:>width$}")?;
+                            write!(to, " {cell:>width$}")?;
                         }
                     }
                     writeln!(to)?;
@@ -363,8 +396,22 @@ mod tests {
         let mut text = String::new();
         table.write(&mut text).unwrap();
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
-        assert_eq!(widths, [17, 17, 17]);
-        assert!(text.ends_with("  long name     –\n"));
+        assert_eq!(widths, [15, 15, 15]);
+        assert!(text.ends_with(" long name    –\n"));
+    }
+
+    #[test]
+    fn long_times_have_fewer_decimals() {
+        for (ns, text) in [
+            (99_990, "99.99"),
+            (100_000, "100.0"),
+            (999_940, "999.9"),
+            (1_000_000, "1,000"),
+            (-41_028_550, "−41,029"),
+        ] {
+            assert_eq!(short(Some(ns)), text);
+        }
+        assert_eq!(short(None), "–");
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct Connection {
     retry_at: Timestamp,
     /// The last attempt to connect failed too: it was told once.
     is_failing: bool,
+    /// The end of the connection is expected, and there will be no other.
+    is_leaving: bool,
     connects: u64,
 }
 
@@ -84,6 +86,7 @@ impl Connection {
             },
             retry_at: Timestamp::NONE,
             is_failing: false,
+            is_leaving: false,
             connects: 0,
         }
     }
@@ -159,11 +162,22 @@ impl Connection {
 
     /// Says goodbye.
     pub(super) fn logout(&mut self, now: Timestamp) {
+        self.leave();
         match &mut self.wire {
             Wire::Fix(wire) => wire.logout(now, &mut self.out),
             Wire::Native(wire) => wire.logout(&mut self.out),
         }
         self.flush(now);
+    }
+
+    /// The gateway will close the connection; there shall be no other.
+    pub(super) const fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
+    /// Whether there is no connection, and none is being made.
+    pub(super) const fn is_down(&self) -> bool {
+        matches!(self.link, Link::Down)
     }
 
     /// Connections made so far.
@@ -172,7 +186,7 @@ impl Connection {
     }
 
     fn connect(&mut self, now: Timestamp) -> bool {
-        if now < self.retry_at {
+        if self.is_leaving || now < self.retry_at {
             return false;
         }
         match TcpConnecting::start(self.gateway, None, &TcpOptions::tuned()) {
@@ -208,8 +222,11 @@ impl Connection {
     }
 
     fn lost(&mut self, now: Timestamp, why: &str) {
-        if self.is_failing {
+        if self.is_failing || self.is_leaving {
             tracing::debug!("connection to {}: {why}", self.gateway);
+        } else if self.connects == 0 {
+            // A gateway that starts later is nothing to warn of.
+            tracing::info!("connection to {}: {why}; trying again", self.gateway);
         } else {
             tracing::warn!("connection to {}: {why}; trying again", self.gateway);
         }

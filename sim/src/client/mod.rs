@@ -187,6 +187,12 @@ impl Client {
         self.desk.sending = false;
     }
 
+    /// From now on no new order is sent, and all that rests is cancelled.
+    pub fn wind_down(&mut self, now: Timestamp) {
+        self.stop();
+        self.desk.strategy.wind_down(now, &self.desk.ledger);
+    }
+
     /// Whether all orders are sent.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -209,6 +215,17 @@ impl Client {
     pub fn logout(&mut self, now: Timestamp) {
         self.desk.sending = false;
         self.desk.connection.logout(now);
+    }
+
+    /// Takes the end of the connection as the end, whoever closes it: no warning, no further attempt.
+    pub fn expect_close(&mut self) {
+        self.desk.connection.leave();
+    }
+
+    /// Whether the connection is gone.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.desk.connection.is_down()
     }
 
     /// What became of every order.

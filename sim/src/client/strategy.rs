@@ -157,6 +157,18 @@ impl Strategy {
         None
     }
 
+    /// What is open is to be cancelled now, also what was to be left alone.
+    pub(super) fn wind_down(&mut self, now: Timestamp, ledger: &Ledger) {
+        let open = |&place: &usize| matches!(ledger.order(place).state, State::Unanswered | State::Open);
+        self.resting.clear();
+        self.resting
+            .extend((0..ledger.sent()).filter(open).map(|place| Resting {
+                due: now,
+                place,
+                replace: false,
+            }));
+    }
+
     /// Orders that are still to be changed.
     pub(super) fn resting(&self) -> usize {
         self.resting.len()

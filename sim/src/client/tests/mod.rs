@@ -289,6 +289,8 @@ fn a_logout_is_said() {
         if let Speech::Fix { session, .. } = &world.gateway.speech {
             assert!(!session.is_logged_on());
         }
+        assert!(world.client.is_gone());
+        assert_eq!(world.client.progress().connects, 1, "it stays away");
     }
 }
 
