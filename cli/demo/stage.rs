@@ -124,7 +124,6 @@ impl Component for Stage {
 
     fn finish(&mut self) {
         let now = self.clock.now();
-        self.exchange.record_open_orders(now);
         let recording = match self.recording.take() {
             Some(recording) => recording.finish(now),
             None => Err(io::Error::other("the recording was finished before")),
@@ -219,6 +218,8 @@ impl Stage {
 
     fn end(&mut self) {
         self.act = Act::Over;
+        // Before the gateway's link ends: over TCP the exchange sees that at once, and cancels what is open.
+        self.exchange.record_open_orders(self.clock.now());
         // The gateway is stopped next, with the clients still there.
         self.fix.expect_close();
         self.native.expect_close();
