@@ -68,6 +68,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         "{} requests, {} trades of clients",
         counters.market.requests, counters.market.trades
     );
+    if counters.market.history_foreign > 0 {
+        println!(
+            "{} messages of the recording were about instruments that are not in the instrument master; skipped",
+            counters.market.history_foreign
+        );
+    }
     Ok(())
 }
 

@@ -1,4 +1,10 @@
 //! Tests of the whole: the rules that every crate keeps, and the program as a user runs it.
 
+mod bad_input;
+mod configs;
 mod layers;
+mod market;
+mod processes;
+mod shards;
 mod sources;
+mod trader;

@@ -116,6 +116,57 @@ fn the_guard_sees_a_word_and_not_a_longer_one() {
     assert!(has_word("&dyn Link", "dyn "));
 }
 
+/// The names of the `repr(C)` structs of a file whose size nothing asserts at compile time.
+fn without_size(code: &str) -> Vec<String> {
+    let after = code.split("#[repr(C").skip(1);
+    let names = after.filter_map(|rest| {
+        let (_, rest) = rest.split_once("struct ")?;
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_')?;
+        Some(rest[..end].to_owned())
+    });
+    names
+        .filter(|name| !code.contains(&format!("assert!(size_of::<{name}>() == ")))
+        .collect()
+}
+
+#[test]
+fn every_wire_struct_has_its_size_asserted() {
+    let mut count = 0;
+    for (path, text) in sources("proto/src") {
+        let code = code(&text);
+        assert_eq!(without_size(&code), Vec::<String>::new(), "{}", path.display());
+        count += code.matches("#[repr(C").count();
+    }
+    assert!(count > 20, "{count} wire structs");
+}
+
+#[test]
+fn the_guard_of_sizes_sees_a_struct_without_one() {
+    let code = "#[repr(C)]\n#[derive(Clone)]\nstruct Known {}\n#[repr(C)]\npub struct Forgotten {}\n\
+                const _: () = assert!(size_of::<Known>() == 0);";
+    assert_eq!(without_size(code), ["Forgotten"]);
+}
+
+#[test]
+fn nothing_that_decides_uses_floating_point() {
+    for folder in [
+        "proto/src",
+        "matcher/src",
+        "orders/src",
+        "net/src",
+        "gateway/src",
+        "feeds/src",
+        "sim/src",
+    ] {
+        for (path, text) in sources(folder) {
+            let code = code(&text);
+            let is_float = |word: &str| word == "f64" || word == "f32";
+            let mut words = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            assert!(!words.any(is_float), "{}", path.display());
+        }
+    }
+}
+
 #[test]
 fn no_file_outgrows_its_ceiling() {
     for folder in [

@@ -114,6 +114,11 @@ impl Harness {
             .on_venue_message(self.live.now, venue, message, &mut self.live);
     }
 
+    /// Messages that the link to a venue takes from now on; none, when its window is full.
+    pub fn set_venue_room(&mut self, venue: VenueId, messages: usize) {
+        self.live.links[usize::from(venue.0)].room = messages;
+    }
+
     /// A price of the feed.
     pub fn price(&mut self, instrument: InstrumentId, bbo: &Bbo) {
         self.references.store(instrument, bbo);

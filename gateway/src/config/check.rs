@@ -6,7 +6,7 @@ use super::{
 };
 use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_FRAME_LENGTH, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS,
-    MAX_SHARDS, MAX_VENUES, RECORD_OVERHEAD_BYTES,
+    MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
@@ -53,13 +53,14 @@ pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigErro
     let sessions = raw
         .sessions
         .iter()
-        .map(|session| self::session(session, &shards))
+        .map(|session| self::session(session, &shards, &raw.accounts))
         .collect::<Result<_, _>>()?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
         .collect::<Result<_, _>>()?;
     let shared_limits = raw.accounts.iter().map(shared_limit).collect::<Result<_, _>>()?;
+    let crossing_messages = crossing_messages(raw.capacity.crossing_messages, shards.len())?;
     let mut config = Config {
         instruments,
         trading_day: trading_day(raw.trading_day)?,
@@ -73,7 +74,7 @@ pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigErro
         venues,
         sessions,
         shared_limits,
-        crossing_messages: raw.capacity.crossing_messages.max(1),
+        crossing_messages,
         orders,
         fingerprint: 0,
     };
@@ -278,8 +279,18 @@ fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
     Ok(net::link::LinkConfig::Tcp(tcp))
 }
 
-fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, ConfigError> {
+fn session(
+    raw: &raw::Session,
+    shards: &[ShardConfig],
+    accounts: &[raw::Account],
+) -> Result<SessionConfig, ConfigError> {
     let id = raw.id;
+    let is_known = |account: u32| accounts.iter().any(|known| known.id == account);
+    if let Some(account) = raw.accounts.iter().find(|&&account| !is_known(account)) {
+        return Err(ConfigError(format!(
+            "session {id} may use account {account}, which is not in the config"
+        )));
+    }
     let Some(shard) = shards.get(usize::from(raw.shard)) else {
         return Err(ConfigError(format!(
             "session {id} is on shard {}, which is not in the config",
@@ -331,6 +342,18 @@ fn comp_id(session: u16, key: &str, text: Option<&String>) -> Result<String, Con
         ))),
         None => Err(ConfigError(format!("session {session} needs {key}"))),
     }
+}
+
+/// The size of the rings between shards. Some of each is set aside, see [`NOTICES_RESERVED`]: a ring of no more than that
+/// would never carry an order.
+fn crossing_messages(count: usize, shards: usize) -> Result<usize, ConfigError> {
+    let least = 2 * NOTICES_RESERVED;
+    if shards > 1 && count < least {
+        return Err(ConfigError(format!(
+            "capacity.crossing_messages = {count}: several shards need at least {least}"
+        )));
+    }
+    Ok(count)
 }
 
 /// What the order logic of `shard` is told.

@@ -5,7 +5,7 @@ use proto::fix::{Body, Encoder, NewOrderSingle, OrderCancelRequest, msg_type, ta
 use types::{ExecType, Price, Request, Trigger};
 
 /// Logon with heartbeats every 30 s.
-struct Logon;
+pub(crate) struct Logon;
 
 impl Body for Logon {
     fn msg_type(&self) -> &'static [u8] {
@@ -18,7 +18,7 @@ impl Body for Logon {
     }
 }
 
-fn order<'a>(cl_ord_id: &'a str, symbol: &'a str) -> NewOrderSingle<'a> {
+pub(crate) fn order<'a>(cl_ord_id: &'a str, symbol: &'a str) -> NewOrderSingle<'a> {
     NewOrderSingle {
         account: b"1",
         cl_ord_id: cl_ord_id.as_bytes(),

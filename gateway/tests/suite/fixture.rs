@@ -6,6 +6,7 @@ use latency::clock::Clock;
 use proto::fix::{Body, Encoder, Frame, MessageHeader, TimePrecision, frame};
 use proto::native;
 use proto::soup;
+use std::net::SocketAddr;
 use std::path::Path;
 use tempfile::TempDir;
 use types::{
@@ -100,10 +101,30 @@ const INSTRUMENTS: &str = "id,symbol,tick_size,lot_size,reference_price,limit_cl
 2,BETA,0.01,100,50,default,0,sim
 ";
 
-/// The config of the fixture in a folder.
+/// The config of the fixture in a folder. Nobody is at its venue's address.
 pub(crate) fn config(folder: &Path) -> Config {
+    config_with_venue(folder, SocketAddr::from(([127, 0, 0, 1], 9)))
+}
+
+/// The config of the fixture with its venue at an address.
+pub(crate) fn config_with_venue(folder: &Path, venue: SocketAddr) -> Config {
     std::fs::write(folder.join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
-    Config::parse(CONFIG, folder).expect("the config is right")
+    let text = CONFIG.replace("127.0.0.1:9", &venue.to_string());
+    Config::parse(&text, folder).expect("the config is right")
+}
+
+/// ALFA at 99.99 to 100.01.
+pub(crate) fn alfa(time: Timestamp) -> Bbo {
+    let quote = |price: &str| Quote {
+        price: Price::parse(price.as_bytes()).expect("a price"),
+        quantity: Quantity(100),
+    };
+    Bbo {
+        bid: quote("99.99"),
+        ask: quote("100.01"),
+        last: Price(0),
+        time,
+    }
 }
 
 impl Fixture {
@@ -121,19 +142,7 @@ impl Fixture {
             _folder: folder,
         };
         fixture.shard.set_now(START);
-        let quote = |price: &str| Quote {
-            price: Price::parse(price.as_bytes()).expect("a price"),
-            quantity: Quantity(100),
-        };
-        fixture.shard.price(
-            ALFA,
-            &Bbo {
-                bid: quote("99.99"),
-                ask: quote("100.01"),
-                last: Price(0),
-                time: START,
-            },
-        );
+        fixture.shard.price(ALFA, &alfa(START));
         fixture.shard.connect(NATIVE);
         fixture.shard.connect(FIX);
         fixture
@@ -188,6 +197,13 @@ impl Fixture {
 
     /// A FIX message of the client; gives what came out, `|` between fields.
     pub(crate) fn fix(&mut self, body: &impl Body) -> Vec<String> {
+        let message = self.fix_bytes(body);
+        self.shard.client(FIX, &message);
+        self.fix_messages()
+    }
+
+    /// The bytes of the client's next FIX message.
+    pub(crate) fn fix_bytes(&mut self, body: &impl Body) -> Vec<u8> {
         let mut buffer = [0; 4_096];
         let header = MessageHeader {
             sender_comp_id: b"TRADER",
@@ -199,9 +215,7 @@ impl Fixture {
         self.fix_sequence += 1;
         let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Milliseconds);
         body.encode(&mut encoder);
-        let message = encoder.finish().expect("it fits").to_vec();
-        self.shard.client(FIX, &message);
-        self.fix_messages()
+        encoder.finish().expect("it fits").to_vec()
     }
 
     /// What waits for the FIX client.

@@ -3,4 +3,6 @@
 mod fix;
 mod fixture;
 mod native;
+mod no_alloc;
 mod recovery;
+mod room;

@@ -46,7 +46,7 @@ pub struct Header {
     pub count: U16,
 }
 
-const _: () = assert!(HEADER_LENGTH == 20);
+const _: () = assert!(size_of::<Header>() == 20);
 
 /// What a packet says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

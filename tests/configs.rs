@@ -1,0 +1,295 @@
+//! Every config that is shipped loads, and one with something missing, unknown or impossible is refused in words that name it.
+
+use crate::market::Market;
+use sim::client::ClientConfig;
+use sim::exchange::ExchangeConfig;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("configs")
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(configs().join(name)).expect("a config that is shipped")
+}
+
+#[test]
+fn every_config_that_is_shipped_loads() {
+    let mut loaded = 0;
+    for entry in fs::read_dir(configs()).expect("the folder of configs") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        // What a file is for is the first word of its name; one with another name has to be added here.
+        let error = match name {
+            _ if name.starts_with("gateway") => gateway::Config::load(&path).err().map(|error| error.to_string()),
+            _ if name.starts_with("exchange") => ExchangeConfig::load(&path).err().map(|error| error.to_string()),
+            _ if name.starts_with("client") => ClientConfig::load(&path).err().map(|error| error.to_string()),
+            _ if name.starts_with("instruments") => {
+                feeds::instruments::read(&path).err().map(|error| error.to_string())
+            }
+            _ => panic!("nobody knows what {name} is for"),
+        };
+        assert_eq!(error, None, "{name}");
+        loaded += 1;
+    }
+    assert!(loaded >= 5, "gateway, exchange, two clients, instruments");
+}
+
+#[test]
+fn check_says_that_a_config_is_fine() {
+    let market = Market::new(1, "ltp");
+    for program in ["gateway", "exchange"] {
+        let config = format!("{program}.toml");
+        let (status, printed) = market.run(&[program, "-c", &config, "--check"]);
+        assert!(status.success(), "{printed}");
+        assert!(printed.contains("fine"), "{printed}");
+        assert!(
+            !market.path("gateway-journal").exists(),
+            "a check leaves nothing behind"
+        );
+    }
+}
+
+/// A line of a config, what stands there instead, and what the refusal must name.
+type Case = (&'static str, &'static str, &'static [&'static str]);
+
+fn refused(name: &str, load: impl Fn(&str) -> Option<String>, cases: &[Case]) {
+    let text = text(name);
+    for (line, instead, words) in cases {
+        assert!(text.contains(line), "{name} has {line:?}");
+        let changed = text.replacen(line, instead, 1);
+        let Some(error) = load(&changed) else {
+            panic!("{name} with {instead:?} for {line:?} loads")
+        };
+        for word in *words {
+            assert!(error.contains(word), "{line:?} → {instead:?}: {error}");
+        }
+    }
+}
+
+fn load_gateway(text: &str) -> Option<String> {
+    gateway::Config::parse(text, &configs())
+        .err()
+        .map(|error| error.to_string())
+}
+
+#[test]
+fn a_gateway_without_a_limit_does_not_start() {
+    refused(
+        "gateway.toml",
+        load_gateway,
+        &[
+            // The first of each is the account's, the others the session's or the class's.
+            ("max_quantity_lots = 10_000\n", "", &["max_quantity_lots"]),
+            ("max_notional = \"5000000\"\n", "", &["max_notional"]),
+            ("max_open_orders = 10_000\n", "", &["max_open_orders"]),
+            (
+                "max_open_notional = \"500000000\" # over all shards\n",
+                "",
+                &["max_open_notional"],
+            ),
+            (
+                "owner = 1                       # orders of one owner never trade with each other\nmax_open_orders = 10_000\n",
+                "owner = 1\n",
+                &["max_open_orders"],
+            ),
+            ("max_quantity_lots = 1_000\n", "", &["max_quantity_lots"]),
+            ("max_notional = \"1000000\"\n", "", &["max_notional"]),
+            ("collar = { basis_points = 1000 }\n", "", &["collar"]),
+            ("reference_max_age_ms = 60_000\n", "", &["reference_max_age_ms"]),
+            ("market_orders = true\n", "", &["market_orders"]),
+            ("open_orders = 65_536\npositions", "positions", &["open_orders"]),
+        ],
+    );
+}
+
+#[test]
+fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
+    refused(
+        "gateway.toml",
+        load_gateway,
+        &[
+            (
+                "trading_day = 20261130",
+                "trading_day = 20261130\ntrading_dya = 1",
+                &["trading_dya", "unknown"],
+            ),
+            ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_s", "unknown"]),
+            ("trading_day = 20261130", "trading_day = 20261330", &["20261330"]),
+            ("idle = \"spin\"", "idle = \"sleep\"", &["sleep", "spin"]),
+            ("transport = \"ltp\"", "transport = \"tcp\"", &["user", "password"]),
+            (
+                "max_notional = \"1000000\"",
+                "max_notional = \"much\"",
+                &["max_notional", "much"],
+            ),
+            (
+                "max_notional = \"1000000\"",
+                "max_notional = \"-1\"",
+                &["max_notional", "-1"],
+            ),
+            ("accounts = [1]", "accounts = [9]", &["9"]),
+            ("id = 2\nprotocol", "id = 1\nprotocol", &["1"]),
+            ("native_listen = \"127.0.0.1:7002\"\n", "", &["session 2", "shard 0"]),
+            (
+                "shard = 0\nclient_comp_id",
+                "shard = 3\nclient_comp_id",
+                &["session 1", "shard 3"],
+            ),
+            ("[risk.classes.default]", "[risk.classes.other]", &["default"]),
+            ("name = \"sim\"", "name = \"mars\"", &["sim"]),
+            (
+                "instruments = \"instruments.csv\"",
+                "instruments = \"none.csv\"",
+                &["none.csv"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
+    let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
+    let link = "dead_after_ms = 100\n\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \
+                \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n";
+    let two = text("gateway.toml")
+        .replacen("[[venues]]", shard, 1)
+        .replacen("dead_after_ms = 100\n", link, 1);
+    assert_eq!(load_gateway(&two), None);
+    let error = load_gateway(&two.replacen("crossing_messages = 1_024", "crossing_messages = 64", 1));
+    assert!(
+        error
+            .as_deref()
+            .is_some_and(|error| error.contains("crossing_messages")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn an_exchange_with_something_missing_unknown_or_impossible_does_not_start() {
+    refused(
+        "exchange.toml",
+        |text| {
+            ExchangeConfig::parse(text, &configs())
+                .err()
+                .map(|error| error.to_string())
+        },
+        &[
+            ("orders = 262_144 ", "ordres = 262_144 ", &["ordres", "unknown"]),
+            ("client_orders = 65_536\n", "", &["client_orders"]),
+            ("idle = \"backoff\"", "idle = \"sleep\"", &["sleep"]),
+            ("window_messages = 65_536 ", "", &["window_messages"]),
+        ],
+    );
+}
+
+#[test]
+fn a_client_with_something_missing_unknown_or_impossible_does_not_start() {
+    refused(
+        "client-native.toml",
+        |text| {
+            ClientConfig::parse(text, &configs())
+                .err()
+                .map(|error| error.to_string())
+        },
+        &[
+            ("seed = 2 ", "sede = 2 ", &["sede", "unknown"]),
+            ("orders_max = 20_000\n", "", &["orders_max"]),
+            ("ioc_percent = 60 ", "ioc_percent = 101 ", &["ioc_percent", "101"]),
+            ("user = \"trader\" ", "user = \"seventeen\" ", &["user", "seventeen"]),
+            (
+                "every_ticks = 10 ",
+                "every_ticks = 0 ",
+                &["every_ticks", "orders_per_s"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let market = Market::new(1, "ltp");
+    for program in ["gateway", "exchange", "client"] {
+        let (status, printed) = market.run(&[program, "-c", "nowhere.toml"]);
+        assert_eq!(status.code(), Some(1));
+        assert!(printed.contains("nowhere.toml"), "{printed}");
+        assert_eq!(printed.trim_end().lines().count(), 1, "one line: {printed}");
+    }
+}
+
+#[test]
+fn listeners_and_defaults_are_the_safe_ones() {
+    let config = gateway::Config::load(&configs().join("gateway.toml")).expect("it loads");
+    for shard in &config.shards {
+        for address in [shard.fix_listen, shard.native_listen].into_iter().flatten() {
+            assert!(address.ip().is_loopback(), "{address}");
+        }
+    }
+    let silent = text("gateway.toml").replace("cancel_on_disconnect = true\n", "");
+    let config = gateway::Config::parse(&silent, &configs()).expect("it loads");
+    let sessions = &config.orders[0].sessions;
+    assert!(!sessions.is_empty() && sessions.iter().all(|session| session.cancel_on_disconnect));
+}
+
+#[test]
+fn memory_is_computed_from_the_config_and_printed_at_start_up() {
+    let market = Market::new(1, "ltp");
+    let total = |name: &str| {
+        let mut gateway = market.start(name, &["gateway", "-c", "gateway.toml"]);
+        gateway.wait_for("running; interrupt to stop");
+        let printed = gateway.printed();
+        gateway.stop();
+        let mut rows = printed
+            .lines()
+            .filter_map(|line| line.strip_prefix("memory: "))
+            .map(|row| {
+                let (what, bytes) = row.rsplit_once(' ').expect("a number in its row");
+                (what.trim().to_owned(), bytes.parse::<usize>().expect("bytes"))
+            });
+        let sum = rows
+            .by_ref()
+            .take_while(|(what, _)| what != "total")
+            .map(|(_, bytes)| bytes);
+        let sum = sum.sum::<usize>();
+        assert!(
+            printed.contains(&format!("{sum}\n")),
+            "the rows make the total: {printed}"
+        );
+        sum
+    };
+    let small = total("small");
+    fs::remove_dir_all(market.path("gateway-journal")).expect("the journal");
+    let larger = market
+        .gateway_config()
+        .replacen("ring_bytes = 4_194_304", "ring_bytes = 8_388_608", 1);
+    market.write("gateway.toml", &larger);
+    assert_eq!(total("large"), small + 4_194_304);
+}
+
+#[test]
+fn a_table_without_a_maximum_is_refused() {
+    refused(
+        "gateway.toml",
+        load_gateway,
+        &[
+            ("crossing_messages = 1_024\n", "", &["crossing_messages"]),
+            ("positions = 1_024\n", "", &["positions"]),
+            ("own_books = 1_024\n", "", &["own_books"]),
+            ("window_messages = 4096\n", "", &["window_messages"]),
+            ("resend_messages = 262_144\n", "", &["resend_messages"]),
+            ("cl_ord_ids = 1_048_576          # a day\n", "", &["cl_ord_ids"]),
+            ("send_buffer_bytes = 1_048_576\n", "", &["send_buffer_bytes"]),
+            (
+                "send_buffer_bytes = 1_048_576\n",
+                "send_buffer_bytes = 1\n",
+                &["send_buffer_bytes"],
+            ),
+            (
+                "ring_bytes = 67_108_864         # in shared memory: survives a crash of the process, not of the machine\n",
+                "",
+                &["ring_bytes"],
+            ),
+        ],
+    );
+}

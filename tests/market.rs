@@ -1,0 +1,543 @@
+//! A whole market as processes: configs in a folder of their own, free ports, the programs that run on them, and what their
+//! journals say afterwards.
+
+use gateway::record::Record;
+use journal::JournalReader;
+use proto::native;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use types::{ClientOrderId, Request, SessionId};
+
+/// How long anything may take before a test gives up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Pause between two looks at something that is awaited.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The folder, the ports and the shape of one market.
+pub(crate) struct Market {
+    folder: TempDir,
+    /// Shards of the gateway.
+    pub(crate) shards: usize,
+    /// `ltp` or `tcp`.
+    pub(crate) transport: &'static str,
+    /// Whether the exchange plays a recording.
+    pub(crate) has_history: bool,
+    /// By shard.
+    pub(crate) fix: Vec<SocketAddr>,
+    /// By shard.
+    pub(crate) native: Vec<SocketAddr>,
+    /// By shard: the exchange's end of the venue link.
+    venues: Vec<SocketAddr>,
+    feed: SocketAddr,
+    prices: SocketAddr,
+    /// Where the two order clients hear the feed.
+    ticks: [SocketAddr; 2],
+    pub(crate) history: SocketAddr,
+    history_requests: SocketAddr,
+}
+
+/// A running program, and what it has printed. It is killed when the test ends, however it ends.
+pub(crate) struct Program {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Market {
+    /// A market of `shards` shards with the venue link over `transport`, its configs written.
+    pub(crate) fn new(shards: usize, transport: &'static str) -> Self {
+        Self::with(shards, transport, false)
+    }
+
+    /// One with a recording.
+    pub(crate) fn with_history() -> Self {
+        Self::with(1, "ltp", true)
+    }
+
+    fn with(shards: usize, transport: &'static str, has_history: bool) -> Self {
+        // All are held until the last is found, so that none is found twice.
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut tcp = (0..3 * shards)
+            .map(|_| TcpListener::bind(any).expect("a port"))
+            .collect::<Vec<_>>();
+        let mut udp = (0..6 + shards)
+            .map(|_| UdpSocket::bind(any).expect("a port"))
+            .collect::<Vec<_>>();
+        let mut stream = || tcp.pop().and_then(|held| held.local_addr().ok()).expect("a port");
+        let fix = (0..shards).map(|_| stream()).collect();
+        let native = (0..shards).map(|_| stream()).collect();
+        let streams = (0..shards).map(|_| stream()).collect::<Vec<_>>();
+        let mut datagram = || udp.pop().and_then(|held| held.local_addr().ok()).expect("a port");
+        let datagrams = (0..shards).map(|_| datagram()).collect::<Vec<_>>();
+        let market = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            shards,
+            transport,
+            has_history,
+            fix,
+            native,
+            venues: if transport == "tcp" { streams } else { datagrams },
+            feed: datagram(),
+            prices: datagram(),
+            ticks: [datagram(), datagram()],
+            history: datagram(),
+            history_requests: datagram(),
+        };
+        market.write("instruments.csv", &market.instruments());
+        market.write("gateway.toml", &market.gateway_config());
+        market.write("exchange.toml", &market.exchange_config());
+        market
+    }
+
+    /// A file of the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file of the folder.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).expect("the folder can be written");
+        path
+    }
+
+    /// Starts the program with a file as its log.
+    pub(crate) fn start(&self, name: &str, arguments: &[&str]) -> Program {
+        self.start_command(name, Command::new(env!("CARGO_BIN_EXE_tickgate")).args(arguments))
+    }
+
+    /// Starts any command with a file as its log.
+    pub(crate) fn start_command(&self, name: &str, command: &mut Command) -> Program {
+        let log = self.path(&format!("{name}.log"));
+        let file = File::create(&log).expect("the log can be written");
+        let child = command
+            .current_dir(self.folder.path())
+            .env("RUST_LOG", "info")
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("a file"))
+            .stderr(file)
+            .spawn()
+            .expect("the program starts");
+        Program {
+            name: name.to_owned(),
+            child,
+            log,
+        }
+    }
+
+    /// The exchange, once it runs.
+    pub(crate) fn exchange(&self, log: &str) -> Program {
+        let mut exchange = self.start(
+            log,
+            &["exchange", "-c", "exchange.toml", "--record", "recording-exchange"],
+        );
+        exchange.wait_for("running; interrupt to stop");
+        exchange
+    }
+
+    /// The gateway, once it runs and its venue links are up.
+    pub(crate) fn gateway(&self, log: &str) -> Program {
+        self.gateway_with(log, &[])
+    }
+
+    /// The gateway with more arguments, once it runs and its venue links are up.
+    pub(crate) fn gateway_with(&self, log: &str, arguments: &[&str]) -> Program {
+        let mut gateway = self.start(log, &[&["gateway", "-c", "gateway.toml"], arguments].concat());
+        gateway.wait_for("running; interrupt to stop");
+        gateway.wait_for_times("venue link is up", self.shards);
+        gateway
+    }
+
+    /// New orders that the gateway's shard took out of its clients' messages, and those that it sent to its venue.
+    pub(crate) fn orders_of_gateway(&self, shard: usize) -> (Vec<(SessionId, ClientOrderId)>, Vec<ClientOrderId>) {
+        let directory = self.path(&format!("gateway-journal/shard-{shard}"));
+        let (mut taken, mut sent) = (Vec::new(), Vec::new());
+        read(&directory, |kind, payload| {
+            match Record::decode(kind, payload).expect("a record of the gateway") {
+                Record::ClientMessage { session, message } => {
+                    if let Ok(Request::New(order)) = native::decode_request(message) {
+                        taken.push((session, order.client_order_id));
+                    }
+                }
+                Record::VenueOutput { message, .. } => {
+                    if let Ok(Request::New(order)) = native::decode_request(message) {
+                        sent.push(order.client_order_id);
+                    }
+                }
+                _ => {}
+            }
+        });
+        (taken, sent)
+    }
+
+    /// The numbers of the new orders that the exchange received.
+    pub(crate) fn orders_of_exchange(&self) -> Vec<ClientOrderId> {
+        /// Before the message: session u16, number u64, reason u16.
+        const HEAD: usize = 12;
+        let mut received = Vec::new();
+        read(&self.path("exchange-journal"), |kind, payload| {
+            if kind == proto::journal::Kind::ClientMessage as u16
+                && let Some(message) = payload.get(HEAD..)
+                && let Ok(Request::New(order)) = native::decode_request(message)
+            {
+                received.push(order.client_order_id);
+            }
+        });
+        received
+    }
+
+    /// Replays the journal of a shard with the user's command.
+    pub(crate) fn assert_replay_is_identical(&self, shard: usize) {
+        let shard = shard.to_string();
+        let output = self.run(&["journal", "replay", "-c", "gateway.toml", "--shard", &shard]);
+        assert!(output.0.success(), "{}", output.1);
+        assert!(output.1.starts_with("identical: "), "{}", output.1);
+    }
+
+    /// Runs the program to its end; gives its status and all that it printed.
+    pub(crate) fn run(&self, arguments: &[&str]) -> (ExitStatus, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_tickgate"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .output()
+            .expect("the program starts");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status, String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn instruments(&self) -> String {
+        let mut text = "id,symbol,tick_size,lot_size,reference_price,limit_class,shard,venue\n".to_owned();
+        for (id, symbol, price) in [
+            (1, "ALFA", "101.37"),
+            (2, "BRVO", "42.18"),
+            (3, "CHRL", "256.8"),
+            (4, "DLTA", "18.72"),
+        ] {
+            // Writing to a String does not fail.
+            let _: Result<_, _> = writeln!(
+                text,
+                "{id},{symbol},0.01,1,{price},default,{},sim",
+                (id - 1) % self.shards
+            );
+        }
+        text
+    }
+
+    /// `gateway.toml`: a native maker and taker and a FIX client on shard 0; no two shards pinned, none spinning.
+    pub(crate) fn gateway_config(&self) -> String {
+        let Self {
+            prices,
+            feed,
+            transport,
+            ..
+        } = self;
+        let mut text = format!(
+            r#"instruments = "instruments.csv"
+trading_day = 20261130
+[journal]
+directory = "gateway-journal"
+ring_bytes = 4_194_304
+segment_bytes = 16_777_216
+watermark = "appended"
+[feed]
+listen = "{prices}"
+request = "{feed}"
+"#
+        );
+        for (fix, native) in self.fix.iter().zip(&self.native) {
+            let _: Result<_, _> = write!(
+                text,
+                "[[shards]]\nidle = \"backoff\"\nfix_listen = \"{fix}\"\nnative_listen = \"{native}\"\n"
+            );
+        }
+        text.push_str("[[venues]]\nname = \"sim\"\n");
+        for (shard, venue) in self.venues.iter().enumerate() {
+            let session = shard + 1;
+            let _: Result<_, _> = write!(
+                text,
+                r#"[[venues.links]]
+shard = {shard}
+transport = "{transport}"
+session = {session}
+peer = "{venue}"
+window_messages = 4_096
+heartbeat_ms = 10
+dead_after_ms = 500
+user = "gate{session}"
+password = "secret"
+"#
+            );
+        }
+        for id in 1..=4 {
+            let _: Result<_, _> = write!(
+                text,
+                r#"[[accounts]]
+id = {id}
+max_quantity_lots = 10_000
+max_notional = "100000000"
+max_open_orders = 20_000
+max_open_notional = "9000000000"
+"#
+            );
+        }
+        text.push_str(SESSIONS);
+        if self.shards > 1 {
+            text.push_str(SESSION_OF_SHARD_1);
+        }
+        text.push_str(RISK);
+        text
+    }
+
+    fn exchange_config(&self) -> String {
+        let Self {
+            feed,
+            prices,
+            ticks: [one, two],
+            transport,
+            history,
+            history_requests,
+            ..
+        } = self;
+        let mut text = format!(
+            r#"instruments = "instruments.csv"
+trading_day = 20261130
+self_match = "allow"
+idle = "backoff"
+[capacity]
+orders = 262_144
+levels = 65_536
+client_orders = 16_384
+[feed]
+id = 1
+local = "{feed}"
+destinations = ["{prices}", "{one}", "{two}"]
+retransmit_messages = 65_536
+heartbeat_ms = 100
+[journal]
+directory = "exchange-journal"
+ring_bytes = 4_194_304
+segment_bytes = 16_777_216
+watermark = "appended"
+"#
+        );
+        if self.has_history {
+            let _: Result<_, _> = write!(
+                text,
+                "[history]\nlisten = \"{history}\"\nrequest = \"{history_requests}\"\nwindow_messages = 4_096\n"
+            );
+        }
+        for (shard, venue) in self.venues.iter().enumerate() {
+            let session = shard + 1;
+            let _: Result<_, _> = write!(
+                text,
+                r#"[[sessions]]
+id = {session}
+transport = "{transport}"
+listen = "{venue}"
+window_messages = 16_384
+heartbeat_ms = 10
+dead_after_ms = 500
+user = "gate{session}"
+password = "secret"
+"#
+            );
+        }
+        text
+    }
+
+    /// The config of an order client of the program: FIX or native, each on two instruments of its own.
+    pub(crate) fn client_config(&self, is_fix: bool, orders: usize) -> String {
+        let (address, session, login, symbols, ticks) = if is_fix {
+            let login = "[fix]\nsender_comp_id = \"TRADER\"\ntarget_comp_id = \"TICKGATE\"\nheartbeat_s = 30";
+            (self.fix[0], 1, login, r#""ALFA", "BRVO""#, self.ticks[0])
+        } else {
+            let login = "[native]\nuser = \"taker\"\npassword = \"secret\"";
+            (self.native[0], 2, login, r#""CHRL", "DLTA""#, self.ticks[1])
+        };
+        let feed = self.feed;
+        format!(
+            r#"instruments = "instruments.csv"
+[gateway]
+address = "{address}"
+session = {session}
+account = {session}
+{login}
+[feed]
+listen = "{ticks}"
+request = "{feed}"
+id = 1
+[load]
+symbols = [{symbols}]
+seed = {session}
+orders_max = {orders}
+every_ticks = 10
+ioc_percent = 60
+lots_max = 5
+rest_ms = 20
+oversize_lots = 1_000_000
+"#
+        )
+    }
+}
+
+const SESSIONS: &str = r#"[[sessions]]
+id = 1
+protocol = "fix"
+shard = 0
+client_comp_id = "TRADER"
+our_comp_id = "TICKGATE"
+accounts = [1]
+owner = 1
+max_open_orders = 20_000
+resend_messages = 16_384
+cl_ord_ids = 65_536
+send_buffer_bytes = 1_048_576
+[[sessions]]
+id = 2
+protocol = "native"
+shard = 0
+user = "taker"
+password = "secret"
+accounts = [2]
+owner = 2
+max_open_orders = 20_000
+resend_messages = 65_536
+send_buffer_bytes = 1_048_576
+[[sessions]]
+id = 3
+protocol = "native"
+shard = 0
+user = "maker"
+password = "secret"
+accounts = [3]
+owner = 3
+max_open_orders = 20_000
+resend_messages = 65_536
+send_buffer_bytes = 1_048_576
+"#;
+
+const SESSION_OF_SHARD_1: &str = r#"[[sessions]]
+id = 4
+protocol = "native"
+shard = 1
+user = "other"
+password = "secret"
+accounts = [4]
+owner = 4
+max_open_orders = 20_000
+resend_messages = 65_536
+send_buffer_bytes = 1_048_576
+"#;
+
+const RISK: &str = r#"[risk.classes.default]
+max_quantity_lots = 10_000
+max_notional = "100000000"
+collar = { basis_points = 1000 }
+reference_max_age_ms = 60_000
+reference_missing = "master"
+market_orders = true
+[capacity]
+open_orders = 32_768
+positions = 256
+own_books = 256
+crossing_messages = 1_024
+"#;
+
+impl Program {
+    /// All that it has printed so far.
+    pub(crate) fn printed(&self) -> String {
+        fs::read_to_string(&self.log).expect("the log can be read")
+    }
+
+    /// Waits until it has printed something.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_for_times(text, 1);
+    }
+
+    /// Waits until it has printed something so many times.
+    pub(crate) fn wait_for_times(&mut self, text: &str, times: usize) {
+        let start = Instant::now();
+        loop {
+            let printed = self.printed();
+            if printed.matches(text).count() >= times {
+                return;
+            }
+            let ended = self.child.try_wait().expect("a child");
+            assert!(
+                ended.is_none() && start.elapsed() < PATIENCE,
+                "{} ({ended:?}) has not printed {text:?}:\n{printed}",
+                self.name
+            );
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits for its end by itself.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                return status;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{} does not end:\n{}",
+                self.name,
+                self.printed()
+            );
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Ends it as a machine that fails would: no last words.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("a child");
+    }
+
+    /// Asks it to end, as a user does, and sees that it does so in good order.
+    pub(crate) fn stop(&mut self) {
+        let asked = Command::new("sh")
+            .args(["-c", &format!("kill -TERM {}", self.child.id())])
+            .status()
+            .expect("a shell");
+        assert!(asked.success());
+        let status = self.wait();
+        assert!(status.success(), "{}: {status}\n{}", self.name, self.printed());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended long ago.
+        drop(self.child.kill());
+        drop(self.child.wait());
+        if std::thread::panicking() {
+            eprintln!("{} had printed:\n{}", self.name, self.printed());
+        }
+    }
+}
+
+/// Reads a journal whose writer is gone.
+fn read(directory: &Path, mut on_record: impl FnMut(u16, &[u8])) {
+    let mut reader = JournalReader::open(directory).expect("a journal");
+    while let Some(record) = reader.next_record().expect("a whole journal") {
+        on_record(record.kind, record.payload);
+    }
+}
+
+/// The numbers as a set; a test fails when one is there twice.
+pub(crate) fn distinct<T: Ord + Copy + std::fmt::Debug>(numbers: &[T]) -> BTreeSet<T> {
+    let mut set = BTreeSet::new();
+    for &number in numbers {
+        assert!(set.insert(number), "{number:?} is there twice");
+    }
+    set
+}

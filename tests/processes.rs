@@ -1,0 +1,219 @@
+//! The program as a user runs it, a process a part: a recording becomes a report, and whatever is killed comes back with
+//! nothing lost and nothing doubled.
+
+use crate::market::{Market, Program, distinct};
+use crate::trader::Trader;
+use std::collections::BTreeSet;
+use types::{ClientOrderId, Side};
+
+/// Orders of each trader before the kill, around it, and after it.
+const ORDERS_A_PHASE: usize = 300;
+
+#[test]
+fn a_run_of_processes_becomes_a_report_that_accounts_for_every_order() {
+    let market = Market::with_history();
+    market.write("client-fix.toml", &market.client_config(true, 300));
+    market.write("client-native.toml", &market.client_config(false, 300));
+    let mut exchange = market.exchange_with("exchange", &["--record", "recording-exchange"]);
+    let mut gateway = market.gateway_with("gateway", &["--record", "recording-gateway"]);
+    let feed = concat!(env!("CARGO_MANIFEST_DIR"), "/feeds/sample/sample.itch.gz");
+    let history = market.history.to_string();
+    let replay = market.start(
+        "replay",
+        &[
+            "replay",
+            feed,
+            "--publish",
+            &history,
+            "--pace",
+            "10000/s",
+            "--passes",
+            "0",
+        ],
+    );
+    let client = |name: &str| {
+        let (config, recording) = (format!("{name}.toml"), format!("recording-{name}"));
+        market.start(name, &["client", "-c", &config, "--record", &recording])
+    };
+    let mut clients = [client("client-fix"), client("client-native")];
+    for client in &mut clients {
+        let status = client.wait();
+        assert!(status.success(), "{}", client.printed());
+        assert!(client.printed().contains("300 sent = "), "{}", client.printed());
+    }
+    drop(replay);
+    exchange.stop();
+    gateway.stop();
+
+    let recordings = [
+        "recording-exchange",
+        "recording-gateway",
+        "recording-client-fix",
+        "recording-client-native",
+    ];
+    let (status, printed) = market.run(&[&["report"][..], &recordings, &["--out", "out"]].concat());
+    assert!(status.success(), "{printed}");
+    for file in ["tickgate-report.html", "tickgate-report.json", "orders.csv"] {
+        assert!(market.path("out").join(file).is_file(), "{file} is written");
+    }
+    market.assert_replay_is_identical(0);
+}
+
+#[test]
+fn a_gateway_that_is_killed_comes_back_with_every_order_once_over_ltp() {
+    kill(1, "ltp", Victim::Gateway);
+}
+
+#[test]
+fn a_gateway_that_is_killed_comes_back_with_every_order_once_over_tcp() {
+    kill(1, "tcp", Victim::Gateway);
+}
+
+#[test]
+fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_ltp() {
+    kill(1, "ltp", Victim::Exchange);
+}
+
+#[test]
+fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_tcp() {
+    kill(1, "tcp", Victim::Exchange);
+}
+
+/// Who is killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Victim {
+    Gateway,
+    Exchange,
+}
+
+/// Two traders that trade with each other, and all that stands between them.
+struct Scene {
+    market: Market,
+    exchange: Program,
+    gateway: Program,
+    /// On shard 0.
+    taker: Trader,
+    /// On the last shard, as is the instrument: with two shards every order and report of the taker crosses.
+    maker: Trader,
+}
+
+/// Kills one in mid-flow, brings it back, and compares what everyone knows in the end.
+pub(crate) fn kill(shards: usize, transport: &'static str, victim: Victim) {
+    let market = Market::new(shards, transport);
+    let last = shards - 1;
+    let (user, session) = [("maker", 3), ("other", 4)][last];
+    let mut scene = Scene {
+        exchange: market.exchange("exchange"),
+        gateway: market.gateway("gateway"),
+        taker: Trader::new("taker", 2, market.native[0]),
+        maker: Trader::new(user, session, market.native[last]),
+        market,
+    };
+    scene.taker.connect();
+    scene.maker.connect();
+    scene.trade(ORDERS_A_PHASE);
+    scene
+        .taker
+        .wait("some answers", |taker| taker.orders.len() > ORDERS_A_PHASE / 2);
+
+    // In mid-flow: orders before the kill have no answer yet, and more follow it without a look at what comes back.
+    scene.send(ORDERS_A_PHASE / 2);
+    match victim {
+        Victim::Gateway => scene.gateway.kill(),
+        Victim::Exchange => scene.exchange.kill(),
+    }
+    scene.send(ORDERS_A_PHASE / 2);
+    match victim {
+        Victim::Gateway => {
+            scene
+                .taker
+                .wait("the end of its connection", |taker| !taker.is_connected());
+            scene
+                .maker
+                .wait("the end of its connection", |maker| !maker.is_connected());
+            scene.gateway = scene.market.gateway("gateway-again");
+            scene.taker.connect();
+            scene.maker.connect();
+        }
+        Victim::Exchange => {
+            scene.gateway.wait_for_times("venue link is down", shards);
+            scene.exchange = scene.market.exchange("exchange-again");
+            scene.gateway.wait_for_times("venue link is up", 2 * shards);
+        }
+    }
+    let traded_before = scene.maker.traded();
+    scene.trade(ORDERS_A_PHASE);
+    scene.end(victim, traded_before);
+}
+
+impl Scene {
+    /// Each trader sends so many orders at one price, and does not look at what comes back.
+    fn send(&mut self, count: usize) {
+        let (instrument, price) = [(1, "101.37"), (2, "42.18")][self.market.shards - 1];
+        for _ in 0..count {
+            self.taker.order(Side::Buy, instrument, price);
+            self.maker.order(Side::Sell, instrument, price);
+        }
+    }
+
+    /// The same, looking now and then.
+    fn trade(&mut self, count: usize) {
+        for _ in 0..count / 10 {
+            self.send(10);
+            self.taker.turn();
+            self.maker.turn();
+        }
+    }
+
+    /// What is left is cancelled, everything stops, and all that anyone knows is compared.
+    fn end(mut self, victim: Victim, traded_before: u64) {
+        for trader in [&mut self.taker, &mut self.maker] {
+            trader.mass_cancel();
+            trader.wait("the mass cancel's answer", |trader| trader.mass_cancels.len() == 1);
+        }
+        // One may wait for a trade of the other, so both turn.
+        for _ in 0..2 {
+            self.taker.wait("the end of every order", |taker| taker.open() == 0);
+            self.maker.wait("the end of every order", |maker| maker.open() == 0);
+        }
+        self.gateway.stop();
+        self.exchange.stop();
+        let Self {
+            market, taker, maker, ..
+        } = self;
+        assert!(maker.traded() > traded_before, "they trade again after the restart");
+        assert_eq!(taker.traded(), maker.traded(), "each trade has two sides");
+
+        let (mut taken, mut sent) = (Vec::new(), Vec::new());
+        for shard in 0..market.shards {
+            let of_shard = market.orders_of_gateway(shard);
+            taken.extend(of_shard.0);
+            sent.extend(of_shard.1);
+            market.assert_replay_is_identical(shard);
+        }
+        for trader in [&taker, &maker] {
+            let of_session = taken.iter().filter(|(session, _)| *session == trader.session());
+            let numbers = of_session.map(|&(_, number)| number).collect::<Vec<_>>();
+            let answered = trader.orders.keys().copied().collect::<BTreeSet<_>>();
+            assert_eq!(answered, distinct(&numbers), "whatever the gateway took has an answer");
+        }
+        let accepted = [&taker, &maker]
+            .iter()
+            .flat_map(|trader| trader.orders.values())
+            .filter(|order| order.is_accepted())
+            .map(|order| ClientOrderId(order.order_id.0))
+            .collect::<BTreeSet<_>>();
+        let (sent, received) = (distinct(&sent), distinct(&market.orders_of_exchange()));
+        assert_eq!(sent, received, "the exchange has each order once");
+        assert!(
+            accepted.is_subset(&received),
+            "the exchange has what traders believe it has"
+        );
+        match victim {
+            // Nobody refuses while the gateway is away: what it did not take was never sent on.
+            Victim::Gateway => assert_eq!(accepted, received),
+            // The exchange itself may refuse what came after its link was lost, and says so.
+            Victim::Exchange => assert!(accepted.len() > ORDERS_A_PHASE),
+        }
+    }
+}

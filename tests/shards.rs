@@ -1,0 +1,123 @@
+//! Two shards in one gateway: what is asked of one and belongs to the other crosses by numbered rings, once and both ways.
+
+use crate::market::{Market, Program};
+use crate::processes::{Victim, kill};
+use crate::trader::Trader;
+use types::{Reason, Side};
+
+/// A gateway of two shards that runs. Instruments 1 and 3 are on shard 0, 2 and 4 on shard 1.
+struct Scene {
+    gateway: Program,
+    exchange: Program,
+    /// A trader on shard 0.
+    here: Trader,
+    /// A trader on shard 1.
+    there: Trader,
+    market: Market,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let market = Market::new(2, "ltp");
+        let mut scene = Self {
+            exchange: market.exchange("exchange"),
+            gateway: market.gateway("gateway"),
+            here: Trader::new("taker", 2, market.native[0]),
+            there: Trader::new("other", 4, market.native[1]),
+            market,
+        };
+        scene.here.connect();
+        scene.there.connect();
+        scene
+    }
+
+    /// Everything stops in good order, and both journals hold.
+    fn end(mut self) {
+        self.gateway.stop();
+        self.exchange.stop();
+        for shard in 0..2 {
+            self.market.assert_replay_is_identical(shard);
+        }
+    }
+}
+
+#[test]
+fn orders_cross_to_the_shard_of_their_instrument_and_reports_come_back() {
+    let mut scene = Scene::new();
+    // Each trades on both shards, with the other.
+    for _ in 0..50 {
+        scene.here.order(Side::Buy, 1, "101.37");
+        scene.there.order(Side::Sell, 1, "101.37");
+        scene.there.order(Side::Buy, 2, "42.18");
+        scene.here.order(Side::Sell, 2, "42.18");
+    }
+    scene.here.wait("all of its trades", |trader| trader.traded() == 1_000);
+    scene.there.wait("all of its trades", |trader| trader.traded() == 1_000);
+    // The instrument's shard alone decides: this one is outside the collar there.
+    let number = scene.here.order(Side::Buy, 2, "99");
+    scene
+        .here
+        .wait("a refusal", |trader| trader.orders.contains_key(&number));
+    assert_eq!(scene.here.orders[&number].refused, Reason::PriceCollar);
+    let ids = |trader: &Trader| {
+        let shards = trader.orders.values().map(|order| order.order_id.0 >> 56);
+        (shards.clone().min(), shards.max())
+    };
+    assert_eq!(ids(&scene.here), (Some(0), Some(1)), "both shards numbered its orders");
+    scene.end();
+}
+
+#[test]
+fn a_mass_cancel_reaches_every_shard_and_is_answered_once() {
+    let mut scene = Scene::new();
+    for instrument in [1, 2, 1, 2] {
+        scene
+            .here
+            .order(Side::Buy, instrument, ["101", "42"][instrument as usize - 1]);
+    }
+    scene.here.wait("four orders", |trader| trader.accepted() == 4);
+    scene.here.mass_cancel();
+    scene.here.wait("four cancels", |trader| trader.open() == 0);
+    assert_eq!(scene.here.mass_cancels.len(), 1);
+    scene.end();
+}
+
+#[test]
+fn a_lost_session_has_its_orders_cancelled_on_every_shard() {
+    let mut scene = Scene::new();
+    for (instrument, price) in [(1, "101"), (2, "42")] {
+        scene.here.order(Side::Buy, instrument, price);
+    }
+    scene.here.wait("two orders", |trader| trader.accepted() == 2);
+    scene.here.hang_up();
+    scene.here.connect();
+    scene.here.wait("two cancels", |trader| trader.open() == 0);
+    scene.end();
+}
+
+#[test]
+fn more_mass_cancels_than_the_ring_holds_are_refused_and_break_nothing() {
+    const COUNT: usize = 3_000;
+    let mut scene = Scene::new();
+    for _ in 0..COUNT {
+        scene.here.mass_cancel();
+    }
+    scene
+        .here
+        .wait("an answer to each", |trader| trader.mass_cancels.len() == COUNT);
+    for (instrument, price) in [(1, "101"), (2, "42")] {
+        scene.here.order(Side::Buy, instrument, price);
+    }
+    scene.here.wait("two orders", |trader| trader.accepted() == 2);
+    scene.end();
+}
+
+#[test]
+fn what_was_on_the_way_between_shards_when_the_gateway_was_killed_arrives_once() {
+    kill(2, "ltp", Victim::Gateway);
+}
+
+#[test]
+fn an_exchange_that_is_killed_loses_nothing_of_two_shards() {
+    kill(2, "ltp", Victim::Exchange);
+}

@@ -1,0 +1,296 @@
+//! A native client made of a plain socket: it logs on from the number it wants, and holds every report against what it
+//! knows.
+
+use crate::market::PATIENCE;
+use proto::native;
+use proto::soup::{self, Login, Packet, Password, SessionName, UserName};
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+use types::{
+    AccountId, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderType, Price,
+    Quantity, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Trigger,
+};
+
+/// One native session, over as many connections as it takes.
+pub(crate) struct Trader {
+    user: &'static str,
+    session: SessionId,
+    address: SocketAddr,
+    stream: Option<TcpStream>,
+    /// Received and not yet a whole packet.
+    bytes: Vec<u8>,
+    last_sent: Instant,
+    /// Number of the sequenced message that comes next.
+    next: SequenceNumber,
+    /// The number of its next request.
+    next_number: u64,
+    /// Every order it has an answer to.
+    pub(crate) orders: BTreeMap<ClientOrderId, Order>,
+    /// The answers to its mass cancels.
+    pub(crate) mass_cancels: Vec<ExecReport>,
+}
+
+/// What the reports say about one order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    pub(crate) order_id: OrderId,
+    /// Why it was refused; none for an order that was accepted.
+    pub(crate) refused: Reason,
+    pub(crate) traded: u64,
+    pub(crate) leaves: u64,
+    is_over: bool,
+}
+
+/// Silence after which a heartbeat is due.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+impl Trader {
+    /// The client of a session of the market, not connected.
+    pub(crate) fn new(user: &'static str, session: u16, address: SocketAddr) -> Self {
+        Self {
+            user,
+            session: SessionId(session),
+            address,
+            stream: None,
+            bytes: Vec::new(),
+            last_sent: Instant::now(),
+            next: SequenceNumber(1),
+            next_number: 1,
+            orders: BTreeMap::new(),
+            mass_cancels: Vec::new(),
+        }
+    }
+
+    /// Connects and asks for what it has not received. Tries again as long as there is patience.
+    pub(crate) fn connect(&mut self) {
+        let start = Instant::now();
+        while !self.try_connect() {
+            assert!(start.elapsed() < PATIENCE, "{} cannot log on", self.user);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn try_connect(&mut self) -> bool {
+        let Ok(stream) = TcpStream::connect(self.address) else {
+            return false;
+        };
+        stream.set_nodelay(true).expect("a socket");
+        stream
+            .set_read_timeout(Some(Duration::from_millis(2)))
+            .expect("a socket");
+        self.stream = Some(stream);
+        self.bytes.clear();
+        let login = Login {
+            user_name: UserName::new(self.user.as_bytes()).expect("a name"),
+            password: Password::new(b"secret").expect("a password"),
+            session: SessionName::BLANK,
+            sequence: self.next.0,
+        };
+        let mut packet = [0; soup::MAX_PACKET_LENGTH];
+        let length = soup::write_login_request(&login, &mut packet);
+        if !self.write(&packet[..length]) {
+            return false;
+        }
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if !self.read() {
+                return false;
+            }
+            let Some((packet, used)) = soup::parse(&self.bytes).expect("packets") else {
+                continue;
+            };
+            // A session whose old connection is not gone yet is refused; then again.
+            let is_in = match packet {
+                Packet::LoginAccepted { next, .. } => {
+                    assert_eq!(next, self.next, "{} gets what it asked for", self.user);
+                    true
+                }
+                Packet::LoginRejected(_) => false,
+                other => panic!("{other:?} in place of an answer to the login"),
+            };
+            self.bytes.drain(..used);
+            return is_in;
+        }
+        false
+    }
+
+    /// Whether the connection stands, as far as it knows.
+    pub(crate) const fn is_connected(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Its session.
+    pub(crate) const fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Closes the connection without a word.
+    pub(crate) fn hang_up(&mut self) {
+        self.stream = None;
+    }
+
+    /// Sends an order of 10 lots and gives its number.
+    pub(crate) fn order(&mut self, side: Side, instrument: u32, price: &str) -> ClientOrderId {
+        let number = self.number();
+        self.send(&Request::New(NewOrder {
+            client_order_id: number,
+            instrument: InstrumentId(instrument),
+            account: AccountId(u32::from(self.session.0)),
+            session: self.session,
+            side,
+            order_type: OrderType::Limit,
+            time_in_force: TimeInForce::Day,
+            price: Price::parse(price.as_bytes()).expect("a price"),
+            quantity: Quantity(10),
+            trigger: Trigger::NONE,
+        }));
+        number
+    }
+
+    /// Asks for all its orders to be cancelled.
+    pub(crate) fn mass_cancel(&mut self) -> ClientOrderId {
+        let number = self.number();
+        self.send(&Request::MassCancel(MassCancel {
+            client_order_id: number,
+            session: self.session,
+            instrument: None,
+        }));
+        number
+    }
+
+    /// The number of its next request.
+    const fn number(&mut self) -> ClientOrderId {
+        let number = ClientOrderId(self.next_number);
+        self.next_number += 1;
+        number
+    }
+
+    fn send(&mut self, request: &Request) {
+        let mut message = [0; native::MAX_MESSAGE_LENGTH];
+        let length = native::encode_request(request, &mut message);
+        let mut packet = [0; soup::MAX_PACKET_LENGTH];
+        let length = soup::write_unsequenced(&message[..length], &mut packet);
+        self.write(&packet[..length]);
+    }
+
+    /// Sends bytes, whatever they are. A connection that is gone takes none, and that is noticed.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
+        let Some(stream) = &mut self.stream else { return false };
+        self.last_sent = Instant::now();
+        if stream.write_all(bytes).is_err() {
+            self.stream = None;
+        }
+        self.stream.is_some()
+    }
+
+    /// Takes what has come. Returns whether the connection stands.
+    fn read(&mut self) -> bool {
+        let Some(stream) = &mut self.stream else { return false };
+        let mut chunk = [0; 16_384];
+        match stream.read(&mut chunk) {
+            Ok(0) => self.stream = None,
+            Ok(count) => self.bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => self.stream = None,
+        }
+        self.stream.is_some()
+    }
+
+    /// Receives what there is, and keeps the connection alive.
+    pub(crate) fn turn(&mut self) {
+        if self.stream.is_some() && self.last_sent.elapsed() > HEARTBEAT {
+            let mut packet = [0; soup::MAX_PACKET_LENGTH];
+            let length = soup::write_client_heartbeat(&mut packet);
+            self.write(&packet[..length]);
+        }
+        self.read();
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut rest = &bytes[..];
+        while let Some((packet, used)) = soup::parse(rest).expect("the gateway sends packets") {
+            if let Packet::Sequenced(message) = packet {
+                self.next = self.next.next();
+                match native::decode(message).expect("the gateway sends native messages") {
+                    native::Message::Report(report) => self.on_report(&report),
+                    other => panic!("{other:?}"),
+                }
+            }
+            rest = &rest[used..];
+        }
+        self.bytes = rest.to_vec();
+    }
+
+    /// One report: the first answer comes first and once, trades add up, an end comes once.
+    fn on_report(&mut self, report: &ExecReport) {
+        let number = report.client_order_id;
+        let known = self.orders.get_mut(&number);
+        match (report.exec_type, known) {
+            (ExecType::New | ExecType::Rejected, None) => {
+                let is_refused = report.exec_type == ExecType::Rejected;
+                assert_eq!(is_refused, report.reason != Reason::None, "{report:?}");
+                let order = Order {
+                    order_id: report.order_id,
+                    refused: report.reason,
+                    traded: 0,
+                    leaves: report.leaves.0,
+                    is_over: is_refused,
+                };
+                self.orders.insert(number, order);
+            }
+            (ExecType::Fill, Some(order)) if !order.is_over => {
+                order.traded += report.last_quantity.0;
+                order.leaves = report.leaves.0;
+                order.is_over = report.leaves.0 == 0;
+                assert_eq!(order.traded, report.cumulative.0, "{report:?}");
+            }
+            (ExecType::Canceled | ExecType::Expired, Some(order)) if !order.is_over => {
+                order.is_over = true;
+                order.leaves = 0;
+            }
+            // A refused request about no order: a mass cancel.
+            (ExecType::MassCancelAccepted | ExecType::RequestRejected, None) => self.mass_cancels.push(*report),
+            (_, known) => panic!("{report:?} about {known:?}"),
+        }
+    }
+
+    /// Turns until something is so.
+    pub(crate) fn wait(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !is_so(self) {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{}: {what} does not happen; connected: {}, {} requests sent, {} orders answered, {} open, the last {:?}",
+                self.user,
+                self.is_connected(),
+                self.next_number - 1,
+                self.orders.len(),
+                self.open(),
+                self.orders.last_key_value()
+            );
+            self.turn();
+        }
+    }
+
+    /// Orders that live.
+    pub(crate) fn open(&self) -> usize {
+        self.orders.values().filter(|order| !order.is_over).count()
+    }
+
+    /// Orders that were accepted.
+    pub(crate) fn accepted(&self) -> usize {
+        self.orders.values().filter(|order| order.is_accepted()).count()
+    }
+
+    /// Lots traded.
+    pub(crate) fn traded(&self) -> u64 {
+        self.orders.values().map(|order| order.traded).sum()
+    }
+}
+
+impl Order {
+    /// Whether the venue took it.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.refused == Reason::None
+    }
+}
