@@ -129,8 +129,8 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 "max_notional = \"-1\"",
                 &["max_notional", "-1"],
             ),
-            ("accounts = [1]", "accounts = [9]", &["9"]),
-            ("id = 2\nprotocol", "id = 1\nprotocol", &["1"]),
+            ("accounts = [1]", "accounts = [9]", &["account 9"]),
+            ("id = 2\nprotocol", "id = 1\nprotocol", &["session 1", "twice"]),
             ("native_listen = \"127.0.0.1:7002\"\n", "", &["session 2", "shard 0"]),
             (
                 "shard = 0\nclient_comp_id",
@@ -262,9 +262,9 @@ fn memory_is_computed_from_the_config_and_printed_at_start_up() {
     fs::remove_dir_all(market.path("gateway-journal")).expect("the journal");
     let larger = market
         .gateway_config()
-        .replacen("ring_bytes = 4_194_304", "ring_bytes = 8_388_608", 1);
+        .replacen("ring_bytes = 8_388_608", "ring_bytes = 16_777_216", 1);
     market.write("gateway.toml", &larger);
-    assert_eq!(total("large"), small + 4_194_304);
+    assert_eq!(total("large"), small + 8_388_608);
 }
 
 #[test]

@@ -134,10 +134,12 @@ impl Market {
 
     /// The exchange, once it runs.
     pub(crate) fn exchange(&self, log: &str) -> Program {
-        let mut exchange = self.start(
-            log,
-            &["exchange", "-c", "exchange.toml", "--record", "recording-exchange"],
-        );
+        self.exchange_with(log, &[])
+    }
+
+    /// The exchange with more arguments, once it runs.
+    pub(crate) fn exchange_with(&self, log: &str, arguments: &[&str]) -> Program {
+        let mut exchange = self.start(log, &[&["exchange", "-c", "exchange.toml"], arguments].concat());
         exchange.wait_for("running; interrupt to stop");
         exchange
     }
@@ -243,7 +245,7 @@ impl Market {
 trading_day = 20261130
 [journal]
 directory = "gateway-journal"
-ring_bytes = 4_194_304
+ring_bytes = 8_388_608
 segment_bytes = 16_777_216
 watermark = "appended"
 [feed]
@@ -395,7 +397,7 @@ client_comp_id = "TRADER"
 our_comp_id = "TICKGATE"
 accounts = [1]
 owner = 1
-max_open_orders = 20_000
+max_open_orders = 2_000
 resend_messages = 16_384
 cl_ord_ids = 65_536
 send_buffer_bytes = 1_048_576
@@ -407,8 +409,8 @@ user = "taker"
 password = "secret"
 accounts = [2]
 owner = 2
-max_open_orders = 20_000
-resend_messages = 65_536
+max_open_orders = 2_000
+resend_messages = 4_096
 send_buffer_bytes = 1_048_576
 [[sessions]]
 id = 3
@@ -418,7 +420,7 @@ user = "maker"
 password = "secret"
 accounts = [3]
 owner = 3
-max_open_orders = 20_000
+max_open_orders = 2_000
 resend_messages = 65_536
 send_buffer_bytes = 1_048_576
 "#;
@@ -431,7 +433,7 @@ user = "other"
 password = "secret"
 accounts = [4]
 owner = 4
-max_open_orders = 20_000
+max_open_orders = 2_000
 resend_messages = 65_536
 send_buffer_bytes = 1_048_576
 "#;
@@ -444,7 +446,7 @@ reference_max_age_ms = 60_000
 reference_missing = "master"
 market_orders = true
 [capacity]
-open_orders = 32_768
+open_orders = 8_192
 positions = 256
 own_books = 256
 crossing_messages = 1_024
@@ -520,7 +522,9 @@ impl Drop for Program {
         drop(self.child.kill());
         drop(self.child.wait());
         if std::thread::panicking() {
-            eprintln!("{} had printed:\n{}", self.name, self.printed());
+            // The folder may be gone before it.
+            let printed = fs::read_to_string(&self.log).unwrap_or_default();
+            eprintln!("{} had printed:\n{printed}", self.name);
         }
     }
 }

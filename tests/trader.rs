@@ -26,6 +26,8 @@ pub(crate) struct Trader {
     next: SequenceNumber,
     /// The number of its next request.
     next_number: u64,
+    /// The number of its last order.
+    last_order: ClientOrderId,
     /// Every order it has an answer to.
     pub(crate) orders: BTreeMap<ClientOrderId, Order>,
     /// The answers to its mass cancels.
@@ -43,6 +45,9 @@ pub(crate) struct Order {
     is_over: bool,
 }
 
+/// How long the gateway may take no bytes before the client hangs up.
+const WRITE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Silence after which a heartbeat is due.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
@@ -58,6 +63,7 @@ impl Trader {
             last_sent: Instant::now(),
             next: SequenceNumber(1),
             next_number: 1,
+            last_order: ClientOrderId(0),
             orders: BTreeMap::new(),
             mass_cancels: Vec::new(),
         }
@@ -80,6 +86,7 @@ impl Trader {
         stream
             .set_read_timeout(Some(Duration::from_millis(2)))
             .expect("a socket");
+        stream.set_write_timeout(Some(WRITE_PATIENCE)).expect("a socket");
         self.stream = Some(stream);
         self.bytes.clear();
         let login = Login {
@@ -134,6 +141,7 @@ impl Trader {
     /// Sends an order of 10 lots and gives its number.
     pub(crate) fn order(&mut self, side: Side, instrument: u32, price: &str) -> ClientOrderId {
         let number = self.number();
+        self.last_order = number;
         self.send(&Request::New(NewOrder {
             client_order_id: number,
             instrument: InstrumentId(instrument),
@@ -270,6 +278,11 @@ impl Trader {
             );
             self.turn();
         }
+    }
+
+    /// Whether its last order has an answer.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.orders.contains_key(&self.last_order)
     }
 
     /// Orders that live.

@@ -13,7 +13,8 @@ use journal::Watermark;
 use net::UdpOptions;
 use net::link::{LinkEnd, LtpLinkConfig, TcpLinkConfig};
 use orders::{
-    AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, OrdersConfig, Route, RouteKey,
+    AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig, Route,
+    RouteKey,
 };
 use proto::fix::CompId;
 use proto::ltp;
@@ -53,12 +54,16 @@ pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigErro
     let sessions = raw
         .sessions
         .iter()
-        .map(|session| self::session(session, &shards, &raw.accounts))
+        .map(|session| self::session(session, &shards))
         .collect::<Result<_, _>>()?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
+    for of_shard in &orders {
+        // The order logic knows best what it cannot work with. What it allocated is given back at once.
+        Orders::new(of_shard).map_err(|error| ConfigError(error.to_string()))?;
+    }
     let shared_limits = raw.accounts.iter().map(shared_limit).collect::<Result<_, _>>()?;
     let crossing_messages = crossing_messages(raw.capacity.crossing_messages, shards.len())?;
     let mut config = Config {
@@ -279,18 +284,8 @@ fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
     Ok(net::link::LinkConfig::Tcp(tcp))
 }
 
-fn session(
-    raw: &raw::Session,
-    shards: &[ShardConfig],
-    accounts: &[raw::Account],
-) -> Result<SessionConfig, ConfigError> {
+fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, ConfigError> {
     let id = raw.id;
-    let is_known = |account: u32| accounts.iter().any(|known| known.id == account);
-    if let Some(account) = raw.accounts.iter().find(|&&account| !is_known(account)) {
-        return Err(ConfigError(format!(
-            "session {id} may use account {account}, which is not in the config"
-        )));
-    }
     let Some(shard) = shards.get(usize::from(raw.shard)) else {
         return Err(ConfigError(format!(
             "session {id} is on shard {}, which is not in the config",
