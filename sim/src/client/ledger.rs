@@ -17,6 +17,8 @@ pub(super) struct Ledger {
     refused_by: [u64; Reason::ALL.len()],
     /// Orders and requests that are not answered.
     unanswered: usize,
+    /// Orders that end at once, and have not yet.
+    ending: usize,
 }
 
 /// One order as the client sees it.
@@ -34,6 +36,8 @@ pub(super) struct Order {
     pub(super) state: State,
     /// The request that is not answered.
     pub(super) pending: Option<ClientOrderId>,
+    /// It never rests: its end follows its acknowledgement.
+    ends_at_once: bool,
 }
 
 /// State of an order.
@@ -104,6 +108,7 @@ impl Ledger {
             fills: 0,
             refused_by: [0; Reason::ALL.len()],
             unanswered: 0,
+            ending: 0,
         }
     }
 
@@ -142,9 +147,21 @@ impl Ledger {
             cumulative: Quantity::ZERO,
             state: State::Unanswered,
             pending: None,
+            ends_at_once: false,
         });
         self.unanswered += 1;
         (place, number)
+    }
+
+    /// The order that was just entered never rests: whether it traded is known soon after it is acknowledged.
+    pub(super) fn ends_at_once(&mut self, place: usize) {
+        self.orders[place].ends_at_once = true;
+        self.ending += 1;
+    }
+
+    /// Orders whose end follows by itself and has not come yet.
+    pub(super) const fn ending(&self) -> usize {
+        self.ending
     }
 
     /// Enters a cancel or replace of an open order that has none under way, and gives its number. `None` when the order
@@ -220,6 +237,9 @@ impl Ledger {
         if before.state == State::Unanswered && after.state != State::Unanswered {
             self.unanswered -= 1;
         }
+        if after.ends_at_once && !before.is_over() && after.is_over() {
+            self.ending -= 1;
+        }
         match report.exec_type {
             ExecType::Fill => self.fills += 1,
             ExecType::Rejected => {
@@ -258,6 +278,10 @@ impl Ledger {
 }
 
 impl Order {
+    const fn is_over(&self) -> bool {
+        !matches!(self.state, State::Unanswered | State::Open)
+    }
+
     fn acknowledge(&mut self, report: &ExecReport) -> bool {
         let fits = self.state == State::Unanswered && report.client_order_id == self.number;
         self.state = State::Open;
@@ -400,6 +424,22 @@ mod tests {
             (1, 2, 1)
         );
         assert!(accounting.is_balanced());
+    }
+
+    #[test]
+    fn an_order_that_does_not_rest_is_awaited_until_it_ended() {
+        for (last, end) in [(5, ExecType::Fill), (0, ExecType::Canceled)] {
+            let (mut ledger, place, number) = with_order();
+            ledger.ends_at_once(place);
+            ledger.on_report(&report(ExecType::New, number, 0, 5));
+            assert_eq!((ledger.unanswered(), ledger.ending()), (0, 1));
+            ledger.on_report(&report(end, number, last, 0));
+            assert_eq!(ledger.ending(), 0);
+        }
+        let (mut ledger, place, number) = with_order();
+        ledger.ends_at_once(place);
+        ledger.on_report(&report(ExecType::Rejected, number, 0, 0));
+        assert_eq!(ledger.ending(), 0);
     }
 
     #[test]

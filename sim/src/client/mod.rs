@@ -199,10 +199,12 @@ impl Client {
         !self.desk.ledger.has_room()
     }
 
-    /// Whether every order and request is answered and none is still to be changed.
+    /// Whether every order and request is answered, every order that does not rest has ended, and none is still to be
+    /// changed.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.desk.ledger.unanswered() == 0 && self.desk.strategy.resting() == 0
+        let ledger = &self.desk.ledger;
+        ledger.unanswered() == 0 && ledger.ending() == 0 && self.desk.strategy.resting() == 0
     }
 
     /// Whether the session works.
@@ -459,6 +461,8 @@ impl Desk {
         });
         if idea.time_in_force == TimeInForce::Day {
             self.strategy.on_resting(now, place);
+        } else {
+            self.ledger.ends_at_once(place);
         }
         Some(order_sent)
     }
