@@ -462,9 +462,10 @@ impl Clients {
             let Some(connection) = &mut self.slots[place].connection else {
                 continue;
             };
+            let waits_for_logon = connection.session.is_none();
             let end = match &mut connection.wire {
-                Wire::Fix if connection.session.is_none() => {
-                    (live.now.since(connection.opened).0 >= LOGON_TIMEOUT_NS).then_some(End::LogonTimeout)
+                _ if waits_for_logon && live.now.since(connection.opened).0 >= LOGON_TIMEOUT_NS => {
+                    Some(End::LogonTimeout)
                 }
                 Wire::Fix => None,
                 Wire::Native(server) => {

@@ -251,7 +251,11 @@ impl Join {
             order.pass(Tap::ReportEncoded, sent.report_encoded);
             order.pass(Tap::ReportSent, sent.report_sent);
         }
-        if !order.client_recorded {
+        // A client whose session was lost hears nothing any more: what became of its order then is the gateway's to tell.
+        let unheard = sent.exec_type == ExecType::Canceled
+            && sent.reason == Reason::Disconnected
+            && order.outcome.ended.is_none();
+        if !order.client_recorded || unheard {
             order.outcome.on_report(&Report {
                 exec_type: sent.exec_type,
                 reason: sent.reason,

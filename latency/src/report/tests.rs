@@ -502,6 +502,29 @@ fn an_order_that_the_exchange_no_longer_has_is_lost_when_it_listed_what_it_has()
 }
 
 #[test]
+fn an_order_that_was_cancelled_because_its_client_had_gone_is_cancelled() {
+    let mut run = Run::default();
+    run.order(Protocol::Fix, 1_000_000, Fate::Vanished).list_open_orders();
+    let canceled = GatewayReport {
+        exec_type: ExecType::Canceled,
+        reason: Reason::Disconnected,
+        order_id: OrderId::new(ShardId(1), 1),
+        venue_received: Timestamp(START + 9_000_000),
+        report_encoded: Timestamp(START + 9_001_000),
+        report_sent: Timestamp(START + 9_002_000),
+        last_quantity: Quantity::ZERO,
+        last_price: Price::NULL,
+        leaves: Quantity::ZERO,
+    };
+    run.gateway.push(canceled.into());
+    let report = run.load();
+    assert_eq!(
+        (report.accounting.cancelled, report.accounting.vanished, report.complete),
+        (1, 0, true)
+    );
+}
+
+#[test]
 fn a_story_that_contradicts_itself_is_a_problem() {
     let told = |change: &dyn Fn(&mut Run)| {
         let mut run = Run::default();
