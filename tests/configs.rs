@@ -151,11 +151,11 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
 #[test]
 fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
     let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
-    let link = "dead_after_ms = 100\n\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \
-                \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n";
+    let link = "\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \
+                \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n\n[[accounts]]\n";
     let two = text("gateway.toml")
         .replacen("[[venues]]", shard, 1)
-        .replacen("dead_after_ms = 100\n", link, 1);
+        .replacen("[[accounts]]\n", link, 1);
     assert_eq!(load_gateway(&two), None);
     let error = load_gateway(&two.replacen("crossing_messages = 1_024", "crossing_messages = 64", 1));
     assert!(
@@ -198,11 +198,7 @@ fn a_client_with_something_missing_unknown_or_impossible_does_not_start() {
             ("orders_max = 20_000\n", "", &["orders_max"]),
             ("ioc_percent = 60 ", "ioc_percent = 101 ", &["ioc_percent", "101"]),
             ("user = \"trader\" ", "user = \"seventeen\" ", &["user", "seventeen"]),
-            (
-                "every_ticks = 10 ",
-                "every_ticks = 0 ",
-                &["every_ticks", "orders_per_s"],
-            ),
+            ("every_ticks = 4 ", "every_ticks = 0 ", &["every_ticks", "orders_per_s"]),
         ],
     );
 }

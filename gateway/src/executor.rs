@@ -2,7 +2,7 @@
 //!
 //! A task that spins beside glommio's own sockets starves them, and every await on the path of an order would cost a
 //! round through the io_uring. So the resident task owns all hot sources, polls them itself without ever awaiting, and
-//! yields only when `need_preempt()` says so: every [`PREEMPT_TIMER`]. Nothing hot or durable depends on the yield. A
+//! yields only when `need_preempt()` says so: every `PREEMPT_TIMER`. Nothing hot or durable depends on the yield. A
 //! different runtime needs to replace this file and nothing else.
 
 use crate::config::Idle;
@@ -135,7 +135,7 @@ fn builder(placement: &Placement) -> glommio::LocalExecutorBuilder {
 }
 
 /// Keeps the executor from parking for good: it wakes up for its next timer, so there always is one. See
-/// [`PREEMPT_TIMER`].
+/// `PREEMPT_TIMER`.
 async fn wake_up() {
     loop {
         glommio::timer::sleep(PARKED_MAX).await;

@@ -3,6 +3,7 @@
 
 use crate::client_output::ClientOutputs;
 use crate::config::Config;
+use crate::limits::JOURNAL_RESERVE_BYTES;
 use crate::live::Live;
 use crate::record::Record;
 use crate::references::References;
@@ -89,10 +90,10 @@ impl Harness {
         self.shard.on_session_up(self.live.now, session, &mut self.live);
     }
 
-    /// Whether the journal has room for one more input and all that follows from it. The worker asks before each.
+    /// Whether the journal has room for a good many inputs and all that follows from them, so that none is refused.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.live.journal_has_room()
+        self.live.journal.room(4 * JOURNAL_RESERVE_BYTES)
     }
 
     /// A message of a client, out of its frame: into the journal and through the shard, as the worker does it.
