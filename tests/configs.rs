@@ -130,6 +130,21 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 &["max_notional", "-1"],
             ),
             ("accounts = [1]", "accounts = [9]", &["account 9"]),
+            (
+                "cl_ord_ids = 1_048_576",
+                "cl_ord_ids = 1_073_741_825",
+                &["session 1", "cl_ord_ids", "1073741825"],
+            ),
+            (
+                "resend_messages = 262_144",
+                "resend_messages = 9_000_000_000_000_000_000",
+                &["session 1", "resend_messages"],
+            ),
+            (
+                "send_buffer_bytes = 1_048_576",
+                "send_buffer_bytes = 9_000_000_000_000_000_000",
+                &["session 1", "send_buffer_bytes"],
+            ),
             ("id = 2\nprotocol", "id = 1\nprotocol", &["session 1", "twice"]),
             ("native_listen = \"127.0.0.1:7002\"\n", "", &["session 2", "shard 0"]),
             (

@@ -8,6 +8,7 @@ use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_FRAME_LENGTH, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS,
     MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
 };
+use crate::session::CL_ORD_IDS_MAX;
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
 use net::UdpOptions;
@@ -25,6 +26,12 @@ use types::{
     AccountId, Duration, Instrument, InstrumentId, LimitClass, Notional, Price, Quantity, SessionId, ShardId,
     TradingDay, VenueId,
 };
+
+/// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
+const SEND_BUFFER_BYTES_MAX: usize = 1 << 30;
+
+/// Most of a session's `resend_messages`.
+const RESEND_MESSAGES_MAX: usize = 1 << 26;
 
 /// Checks `raw`. Paths are relative to `base`.
 pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigError> {
@@ -297,6 +304,17 @@ fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, 
         return Err(ConfigError(format!(
             "session {id}: send_buffer_bytes must be at least {least}"
         )));
+    }
+    for (key, count, most) in [
+        ("send_buffer_bytes", raw.send_buffer_bytes, SEND_BUFFER_BYTES_MAX),
+        ("resend_messages", raw.resend_messages, RESEND_MESSAGES_MAX),
+        ("cl_ord_ids", raw.cl_ord_ids.unwrap_or(0), CL_ORD_IDS_MAX),
+    ] {
+        if count > most {
+            return Err(ConfigError(format!(
+                "session {id}: {key} = {count} is too much; at most {most}"
+            )));
+        }
     }
     let missing = |key: &str| ConfigError(format!("session {id} needs {key}"));
     let protocol = match raw.protocol {

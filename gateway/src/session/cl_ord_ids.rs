@@ -28,6 +28,9 @@ pub(crate) enum Refused {
     Length,
 }
 
+/// Most ids that a table holds: what its index can count.
+pub(crate) const CL_ORD_IDS_MAX: usize = 1 << 30;
+
 /// Longest ClOrdID, bytes: room for a UUID in text.
 pub(crate) const MAX_LENGTH: usize = 38;
 
@@ -65,9 +68,12 @@ impl ClOrdIds {
     /// A table of `capacity` ids.
     ///
     /// # Panics
-    /// When the capacity does not fit the index: 2^30.
+    /// When the capacity does not fit the index: [`CL_ORD_IDS_MAX`].
     pub(crate) fn new(capacity: usize) -> Self {
-        assert!(capacity <= 1 << 30, "{capacity} ClOrdIDs are more than a table holds");
+        assert!(
+            capacity <= CL_ORD_IDS_MAX,
+            "{capacity} ClOrdIDs are more than a table holds"
+        );
         let mut index = vec![Slot::EMPTY; Self::index_length(capacity)].into_boxed_slice();
         // Written, not only reserved: else an order would wait for the kernel wherever it is the first to touch a page.
         std::hint::black_box(&mut index).fill(Slot::EMPTY);

@@ -13,6 +13,7 @@ use fix::FixSession;
 use orders::Report;
 use types::{ClientOrderId, InstrumentId, Reason, Request, SessionId, ShardId, Timestamp};
 
+pub(crate) use cl_ord_ids::CL_ORD_IDS_MAX;
 pub(crate) use native::refuse_instruments;
 pub(crate) use sent::SentMessages;
 
