@@ -293,7 +293,7 @@ fn write_protocol(to: &mut String, protocol: &ProtocolReport) -> fmt::Result {
     {
         writeln!(
             to,
-            "<p class=\"quiet note\">{} of {} are negative: the second stamp was taken before the first.</p>",
+            "<p class=\"quiet note\">{} of {} are negative: a send is stamped when the call returns, which the receiver can beat.</p>",
             count(row.negative),
             row.title
         )?;

@@ -125,7 +125,7 @@ fn write_protocol(to: &mut String, phase: &PhaseReport, protocol: &ProtocolRepor
         let negative = count(row.negative);
         writeln!(
             to,
-            "{negative} of {} are negative: the second stamp was taken before the first",
+            "{negative} of {} are negative: a send is stamped when the call returns, which the receiver can beat",
             row.title
         )?;
     }
