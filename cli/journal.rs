@@ -61,13 +61,17 @@ fn verify(directory: &Path) -> Result<(), Failure> {
     }
     let recovery = reader.recovery();
     println!("{}: written by {}", directory.display(), reader.writer());
-    println!("{records} records, {} bytes, all seals right", reader.position());
+    println!("{records} records, {} bytes", reader.position());
     if recovery.discarded_bytes > 0 {
-        println!(
-            "torn tail: {} bytes with {} whole records would be cut off",
-            recovery.discarded_bytes, recovery.discarded_records
-        );
+        // What a power cut leaves, or damage: a person has to look before a start cuts it off.
+        return Err(Failure::new(format!(
+            "{}: torn after these: {} bytes with {} whole records would be cut off by a start",
+            directory.display(),
+            recovery.discarded_bytes,
+            recovery.discarded_records
+        )));
     }
+    println!("whole to its end");
     Ok(())
 }
 

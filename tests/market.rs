@@ -518,6 +518,8 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
+        // In good order if it can: a program that is killed leaves its journal's ring in memory for the next start.
+        self.interrupt();
         // It may have ended long ago.
         drop(self.child.kill());
         drop(self.child.wait());
@@ -525,6 +527,21 @@ impl Drop for Program {
             // The folder may be gone before it.
             let printed = fs::read_to_string(&self.log).unwrap_or_default();
             eprintln!("{} had printed:\n{printed}", self.name);
+        }
+    }
+}
+
+impl Program {
+    /// Asks it to end, and gives it two seconds.
+    fn interrupt(&mut self) {
+        let asked = Command::new("kill")
+            .arg("-INT")
+            .arg(self.child.id().to_string())
+            .stderr(Stdio::null())
+            .status();
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while asked.is_ok() && Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

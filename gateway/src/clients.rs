@@ -195,7 +195,7 @@ impl Clients {
         for index in 0..ready {
             let ready = self.poller.ready(index);
             match ready.token {
-                FIX_LISTENER | NATIVE_LISTENER => self.accept(ready.token, live.now),
+                FIX_LISTENER | NATIVE_LISTENER => self.accept(ready.token, shard, live),
                 token => {
                     let place = usize::try_from(token).unwrap_or(usize::MAX);
                     if ready.writable {
@@ -217,7 +217,8 @@ impl Clients {
     }
 
     /// Takes every connection that waits.
-    fn accept(&mut self, token: u64, now: Timestamp) {
+    fn accept<L: Link>(&mut self, token: u64, shard: &mut Shard, live: &mut Live<L>) {
+        let now = live.now;
         loop {
             let listener = if token == FIX_LISTENER {
                 &self.fix_listener
@@ -230,11 +231,16 @@ impl Clients {
                 return;
             };
             self.counters.accepted += 1;
-            let Some(place) = self.slots.iter().position(|slot| slot.connection.is_none()) else {
+            let free = self.slots.iter().position(|slot| slot.connection.is_none());
+            let Some(place) = free.or_else(|| self.longest_silent()) else {
                 self.counters.no_slot += 1;
-                tracing::warn!(%peer, "connection closed: no slot is free; add sessions or wait for logons to time out");
+                tracing::warn!(%peer, "connection closed: every slot has a session; add slots to the limits");
                 continue;
             };
+            if free.is_none() {
+                // Whoever holds connections open without a word must not keep others out.
+                self.end(place, End::LogonTimeout, shard, live);
+            }
             if self.poller.add(&stream, place as u64, Interest::READ).is_err() {
                 continue;
             }
@@ -245,6 +251,20 @@ impl Clients {
             };
             self.slots[place].open(stream, wire, now);
         }
+    }
+
+    /// The slot of the connection that has waited longest without a logon.
+    fn longest_silent(&self) -> Option<usize> {
+        let opened = |slot: &Slot| match &slot.connection {
+            Some(connection) if connection.session.is_none() => Some(connection.opened),
+            _ => None,
+        };
+        let waiting = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter_map(|(place, slot)| Some((opened(slot)?, place)));
+        waiting.min().map(|(_, place)| place)
     }
 
     /// Takes what the socket has and handles what is whole.

@@ -22,7 +22,7 @@ pub const MAX_FRAME_LENGTH: usize = 4_096;
 /// half a frame never blocks the buffer.
 pub const RECEIVE_BUFFER_BYTES: usize = 4 * MAX_FRAME_LENGTH;
 
-/// Connections of a shard that have not logged on yet. One more is closed at once.
+/// Connections of a shard that have not logged on yet. One more takes the place of the one that has waited longest.
 pub const MAX_PENDING_LOGONS: usize = 64;
 
 /// A connection that has not logged on after this long is closed, nanoseconds.
