@@ -86,6 +86,8 @@ pub(super) enum Act {
     },
     /// A scene is over and its last answers are awaited.
     Settling { scene: usize, since: Timestamp },
+    /// History stands still, so that no order changes any more, and the last reports arrive.
+    Closing { since: Timestamp },
     /// Nothing is left to do.
     Over,
 }
@@ -96,13 +98,18 @@ const TICKS_BEFORE_START: u64 = 200;
 /// How long links and logons may take.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long the market stands still before it is said which orders are open.
+const QUIET: Duration = Duration::from_millis(300);
+
 /// How long the last answers of a scene may take.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Component for Stage {
     fn turn(&mut self, now: Timestamp) -> bool {
         let mut worked = self.exchange.turn(now);
-        worked |= self.replay.turn(now);
+        if !matches!(self.act, Act::Closing { .. } | Act::Over) {
+            worked |= self.replay.turn(now);
+        }
         worked |= self.prices.turn(now);
         let Self {
             ticks,
@@ -177,8 +184,13 @@ impl Stage {
                     if scene + 1 < self.scenes.len() {
                         self.play(scene + 1, now);
                     } else {
-                        self.end();
+                        self.act = Act::Closing { since: now };
                     }
+                }
+            }
+            Act::Closing { since } => {
+                if now.since(since) >= QUIET {
+                    self.end();
                 }
             }
             Act::Over => {}
