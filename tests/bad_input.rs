@@ -121,6 +121,28 @@ fn a_client_that_reads_nothing_disturbs_nobody() {
 }
 
 #[test]
+fn connections_that_say_nothing_keep_nobody_out() {
+    let mut scene = Scene::new();
+    // More than a shard has places for; each that comes takes the place of the one that has waited longest.
+    let silent = (0..200)
+        .map(|_| TcpStream::connect(scene.market.native[0]).expect("it listens"))
+        .collect::<Vec<_>>();
+    let mut late = Trader::new("taker", 2, scene.market.native[0]);
+    late.connect();
+    late.order(Side::Buy, 2, "42.18");
+    late.wait("the late client's order is answered", Trader::is_answered);
+    scene.assert_it_trades();
+    let printed = scene.gateway.printed();
+    assert!(
+        !printed.contains("connection closed"),
+        "nobody was turned away: {printed}"
+    );
+    drop(silent);
+    late.hang_up();
+    scene.end();
+}
+
+#[test]
 fn a_port_in_use_is_named() {
     let market = Market::new(1, "ltp");
     let _taken = TcpListener::bind(market.native[0]).expect("a free port");
