@@ -11,6 +11,7 @@
 //! `docs/fix.md` lists messages, tags, values and session rules.
 
 mod code;
+pub mod dictionary;
 mod encoder;
 mod field;
 mod frame;
@@ -23,6 +24,7 @@ pub mod tag;
 mod time;
 mod value;
 mod values;
+mod version;
 
 pub use code::{
     cxl_rej_reason, ord_rej_reason, ord_type_code, ord_type_from_code, side_code, side_from_code, tif_code,
@@ -40,6 +42,7 @@ pub use session::{
 };
 pub use time::{parse_timestamp, write_timestamp};
 pub use value::{Digits, parse_quantity, parse_u64};
+pub use version::Version;
 
 /// The version spoken, as BeginString (8).
 pub const BEGIN_STRING: &[u8] = b"FIX.4.4";
