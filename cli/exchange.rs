@@ -2,14 +2,17 @@
 
 use crate::process::Interrupt;
 use crate::{Failure, process, recording};
+use ::gateway::executor::Component;
 use ::journal::JournalReader;
 use clap::Args as ClapArgs;
 use feeds::instruments;
 use latency::clock::Clock;
 use latency::{Placement, Recorder, Recording};
-use sim::exchange::{Exchange, ExchangeConfig, Idle, Recovery};
-use std::path::PathBuf;
-use types::{Instrument, LimitClass, VenueId};
+use net::Link;
+use sim::exchange::{Exchange, ExchangeConfig, Idle, Journal, Recovery};
+use std::io;
+use std::path::{Path, PathBuf};
+use types::{Instrument, LimitClass, Timestamp, VenueId};
 
 /// Runs the exchange simulator: orders in over venue links, history in from a replay, its real book out as a feed.
 #[derive(ClapArgs, Debug)]
@@ -75,6 +78,51 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// An exchange that takes turns with a shard of the gateway in one thread.
+pub(crate) struct Beside {
+    config: ExchangeConfig,
+    instruments: Vec<Instrument>,
+    clock: Clock,
+}
+
+impl Beside {
+    /// Reads its config.
+    pub(crate) fn load(file: &Path, clock: Clock) -> Result<Self, Failure> {
+        let config = ExchangeConfig::load(file)?;
+        let instruments = instruments(&config)?;
+        Ok(Self {
+            config,
+            instruments,
+            clock,
+        })
+    }
+
+    /// Opens it on the thread that will turn it. Where it runs and how it waits is the shard's to say.
+    pub(crate) fn open(self) -> io::Result<impl Component> {
+        let Self {
+            config,
+            instruments,
+            clock,
+        } = self;
+        let exchange = Exchange::open(&config, instruments, clock, Recorder::off(), |socket| socket);
+        exchange
+            .map(|exchange| InTurn { exchange, clock })
+            .map_err(io::Error::other)
+    }
+}
+
+/// The exchange reads the clock itself: its turn begins when the shard's is over.
+struct InTurn<L, J> {
+    exchange: Exchange<L, J>,
+    clock: Clock,
+}
+
+impl<L: Link, J: Journal> Component for InTurn<L, J> {
+    fn turn(&mut self, _: Timestamp) -> bool {
+        self.exchange.turn(self.clock.now())
+    }
 }
 
 /// The instruments of the config's master, as a market needs them.

@@ -1,7 +1,7 @@
 //! `tickgate gateway`: the gateway alone.
 
 use crate::process::{self, Interrupt};
-use crate::{Failure, recording};
+use crate::{Failure, exchange, recording};
 use ::gateway::config::{Config, Idle};
 use ::gateway::executor::Running;
 use ::gateway::feed::PriceFeed;
@@ -23,6 +23,11 @@ pub(crate) struct Args {
     /// Check the config and the host, print memory and placement, and exit.
     #[arg(long)]
     check: bool,
+
+    /// Run this exchange simulator too, in turns with shard 0 in its thread: on two cores, gateway and exchange share one
+    /// and the order client has the other.
+    #[arg(long, value_name = "FILE")]
+    exchange: Option<PathBuf>,
 
     /// Record the stamps at the gateway's taps into this directory, for `tickgate report`.
     #[arg(long, value_name = "DIR")]
@@ -53,11 +58,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         None => None,
     };
+    let mut beside = match &args.exchange {
+        Some(file) => Some(exchange::Beside::load(file, clock)?),
+        None => None,
+    };
     let running = gateway
         .into_shards()
         .into_iter()
         .zip(recorders)
-        .map(|(shard, recorder): (PreparedShard, Recorder)| shard.run(recorder, |socket| socket))
+        .map(|(shard, recorder): (PreparedShard, Recorder)| match beside.take() {
+            Some(exchange) => shard.run_beside(recorder, move || exchange.open()),
+            None => shard.run(recorder, |socket| socket),
+        })
         .collect::<Result<Vec<Running>, _>>()?;
     for (shard, status) in statuses.iter().enumerate() {
         let (fix, native) = status.addresses();

@@ -60,6 +60,21 @@ fn a_run_of_processes_becomes_a_report_that_accounts_for_every_order() {
 }
 
 #[test]
+fn gateway_and_exchange_take_turns_in_one_thread() {
+    let market = Market::new(1, "ltp");
+    let mut gateway = market.gateway_with("gateway", &["--exchange", "exchange.toml"]);
+    let mut maker = Trader::new("maker", 3, market.native[0]);
+    maker.connect();
+    for _ in 0..10 {
+        maker.order(Side::Sell, 1, "101.37");
+    }
+    maker.wait("its answers", Trader::is_answered);
+    assert_eq!(maker.open(), 10, "the exchange beside the gateway accepted all");
+    gateway.stop();
+    market.assert_replay_is_identical(0);
+}
+
+#[test]
 fn a_gateway_that_is_killed_comes_back_with_every_order_once_over_ltp() {
     kill(1, "ltp", Victim::Gateway);
 }

@@ -22,6 +22,18 @@ pub trait Component {
     fn finish(&mut self) {}
 }
 
+/// Two that take turns in one thread, for a machine with fewer cores than components.
+impl<A: Component, B: Component> Component for (A, B) {
+    fn turn(&mut self, now: Timestamp) -> bool {
+        self.0.turn(now) | self.1.turn(now)
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+        self.1.finish();
+    }
+}
+
 /// Where and how a component runs.
 #[derive(Clone, Debug)]
 pub struct Placement {

@@ -237,6 +237,23 @@ impl PreparedShard {
         })
     }
 
+    /// Runs it on a thread of its own, in which `companion` takes turns with it.
+    ///
+    /// # Errors
+    /// The executor does not start, an address cannot be had, or the companion cannot be built.
+    pub fn run_beside<C, F>(self, recorder: Recorder, companion: F) -> io::Result<Running>
+    where
+        C: Component + 'static,
+        F: FnOnce() -> io::Result<C> + Send + 'static,
+    {
+        let (placement, clock) = (self.placement(), self.clock);
+        executor::run(&placement, clock, move || {
+            let companion = companion()?;
+            let shard = self.build(recorder, |socket| socket).map_err(io::Error::other)?;
+            Ok((shard, companion))
+        })
+    }
+
     /// Builds it on this thread: for a machine with fewer cores than components, where they take turns.
     ///
     /// # Errors
