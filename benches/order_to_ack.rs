@@ -27,8 +27,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use types::{
-    AccountId, ClientOrderId, Duration, ExecType, Instrument, InstrumentId, LimitClass, NewOrder, OrderType, Price,
-    Quantity, Request, SessionId, ShardId, Side, Symbol, TimeInForce, Trigger, VenueId,
+    AccountId, ClientOrderId, Duration, ExecType, Instrument, InstrumentId, LimitClass, NewOrder, OrderTerms,
+    OrderType, Price, Quantity, Request, SessionId, ShardId, Side, Symbol, TimeInForce, Trigger, VenueId,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -304,6 +304,7 @@ fn order(number: ClientOrderId) -> Outcome<NewOrder> {
         price: price()?,
         quantity: Quantity(10),
         trigger: Trigger::NONE,
+        terms: OrderTerms::NONE,
     })
 }
 

@@ -13,8 +13,8 @@ use std::hint::black_box;
 use std::time::Instant;
 use types::{
     AccountId, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId, LimitClass, NewOrder,
-    Notional, OrderId, OrderType, Price, Quantity, Reason, SessionId, ShardId, Side, Symbol, TimeInForce, Timestamp,
-    Trigger, VenueId,
+    Notional, OrderId, OrderTerms, OrderType, Price, Quantity, Reason, SessionId, ShardId, Side, Symbol, TimeInForce,
+    Timestamp, Trigger, VenueId,
 };
 
 const ROUNDS: usize = 3;
@@ -163,6 +163,7 @@ impl Firm {
             price: Price((100 + offset * i64::from(1 + self.below(15))) * TICK),
             quantity: Quantity(u64::from(1 + self.below(100))),
             trigger: Trigger::NONE,
+            terms: OrderTerms::NONE,
         }
     }
 

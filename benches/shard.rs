@@ -27,8 +27,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use types::{
-    AccountId, Bbo, ClientOrderId, Duration, ExecId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId, OrderType,
-    Price, Quantity, Quote, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp, Trigger, VenueId,
+    AccountId, Bbo, ClientOrderId, Duration, ExecId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId, OrderTerms,
+    OrderType, Price, Quantity, Quote, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp,
+    Trigger, VenueId,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -295,6 +296,7 @@ impl Bench {
                         price: self.price,
                         quantity: LOTS,
                         trigger: Trigger::new(1, number),
+                        terms: OrderTerms::NONE,
                     };
                     let mut message = [0; native::MAX_MESSAGE_LENGTH];
                     let length = native::encode_request(&Request::New(order), &mut message);

@@ -9,8 +9,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use types::{
-    AccountId, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderType, Price,
-    Quantity, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Trigger,
+    AccountId, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderTerms, OrderType,
+    Price, Quantity, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Trigger,
 };
 
 /// One native session, over as many connections as it takes.
@@ -153,6 +153,7 @@ impl Trader {
             price: Price::parse(price.as_bytes()).expect("a price"),
             quantity: Quantity(10),
             trigger: Trigger::NONE,
+            terms: OrderTerms::NONE,
         }));
         number
     }

@@ -92,7 +92,7 @@ impl Matcher {
     pub fn add_without_trading(&mut self, order: &NewOrder, sink: &mut impl Sink) {
         let admitted = match order.order_type {
             OrderType::Limit => self.admit(order, true),
-            OrderType::Market => Err(Reason::UnsupportedOrder),
+            _ => Err(Reason::UnsupportedOrder),
         };
         if let Err(reason) = admitted {
             return reject(order.id, reason, sink);
@@ -228,6 +228,11 @@ impl Matcher {
         }
         if !(1..=MAX_QUANTITY).contains(&order.quantity.0) {
             return Err(Reason::InvalidQuantity);
+        }
+        let is_supported = matches!(order.order_type, OrderType::Market | OrderType::Limit)
+            && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::ImmediateOrCancel);
+        if !is_supported {
+            return Err(Reason::UnsupportedOrder);
         }
         if order.order_type == OrderType::Limit && order.price.is_null() {
             return Err(Reason::InvalidPrice);

@@ -126,7 +126,7 @@ impl Taker {
     pub(crate) const fn new(order: &NewOrder) -> Self {
         let threshold = match order.order_type {
             OrderType::Market => i64::MIN,
-            OrderType::Limit => ladder::key(order.side.opposite(), order.price),
+            _ => ladder::key(order.side.opposite(), order.price),
         };
         Self {
             id: order.id.0,

@@ -7,8 +7,8 @@ use crate::report::{ForVenue, Report};
 use crate::risk::{Reference, Terms, Weight};
 use crate::state::Orders;
 use types::{
-    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, TimeInForce,
-    Timestamp, VenueId,
+    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderTerms, OrderType, Price, Quantity, Reason, SessionId,
+    TimeInForce, Timestamp, VenueId,
 };
 
 /// A new order that passed the risk checks.
@@ -62,6 +62,11 @@ impl Orders {
             .account(order.account, session_index)
             .ok_or(Reason::UnknownAccount)?;
         let account = &self.accounts[account_index as usize];
+        let is_supported = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::ImmediateOrCancel)
+            && order.terms == OrderTerms::NONE;
+        if !is_supported {
+            return Err(Reason::UnsupportedOrder);
+        }
         let terms = Terms::of(order);
         terms.check_form(instrument)?;
         if self.firm_killed || account.killed || session.killed {

@@ -79,9 +79,9 @@ impl OwnBooks {
         let best_key = self.nodes[best as usize].key;
         match (order_type, side) {
             (OrderType::Market, _) => true,
-            (OrderType::Limit, Side::Buy) => best_key <= price.0,
+            (_, Side::Buy) => best_key <= price.0,
             // The key of a resting buy is its price with all bits turned.
-            (OrderType::Limit, Side::Sell) => !best_key >= price.0,
+            (_, Side::Sell) => !best_key >= price.0,
         }
     }
 

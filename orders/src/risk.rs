@@ -49,6 +49,7 @@ impl Terms {
         let price_is_valid = match self.order_type {
             OrderType::Market => self.price.is_null(),
             OrderType::Limit => self.price.0 > 0 && self.price.is_multiple_of(instrument.tick_size),
+            _ => return Err(Reason::UnsupportedOrder),
         };
         if price_is_valid {
             Ok(())
@@ -104,6 +105,7 @@ impl Terms {
                 let reference = fresh_price(now, instrument, reference)?;
                 Ok(collar.highest(reference, instrument.tick_size))
             }
+            _ => Err(Reason::UnsupportedOrder),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::ids::{AccountId, ClientOrderId, InstrumentId, SessionId, Trigger};
 use crate::price::Price;
 use crate::quantity::Quantity;
+use crate::time::Timestamp;
 
 /// Side of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,16 +23,51 @@ pub enum OrderType {
     Market = 1,
     /// At its price or better (FIX 40=2).
     Limit = 2,
+    /// A market order once the market has traded at its stop price or beyond (FIX 40=3).
+    Stop = 3,
+    /// A limit order once the market has traded at its stop price or beyond (FIX 40=4).
+    StopLimit = 4,
+    /// Follows the best price of its own side, never past its limit (FIX 40=P, 18=R).
+    PegPrimary = 5,
+    /// Follows the middle of the best prices, never past its limit (FIX 40=P, 18=M).
+    PegMid = 6,
 }
 
-/// How long an order lives.
+/// How long an order lives. The numbers are FIX's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum TimeInForce {
     /// Until the end of the trading day (FIX 59=0).
     Day = 0,
+    /// Until it is cancelled, over the ends of days (FIX 59=1).
+    GoodTillCancel = 1,
+    /// Trades in the opening auction or is cancelled (FIX 59=2).
+    AtTheOpening = 2,
     /// What cannot trade at once is cancelled (FIX 59=3).
     ImmediateOrCancel = 3,
+    /// Trades in full at once, or is cancelled without a trade (FIX 59=4).
+    FillOrKill = 4,
+    /// Until [`OrderTerms::expires`] (FIX 59=6).
+    GoodTillDate = 6,
+    /// Trades in the closing auction or is cancelled (FIX 59=7).
+    AtTheClose = 7,
+}
+
+/// What an order may ask for beyond price, quantity and time in force.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OrderTerms {
+    /// Stop orders: the trade price that triggers them, 1e-9. Else [`Price::NULL`].
+    pub stop_price: Price,
+    /// Lots shown at a time (FIX 111, 210, 1138); 0: all.
+    pub display: Quantity,
+    /// Fewest lots of its first trade (FIX 110); 0: any.
+    pub min_quantity: Quantity,
+    /// Pegged orders: what is added to the price that is followed, 1e-9 (FIX 211). Else 0.
+    pub peg_offset: Price,
+    /// Good till date: when it ends (FIX 126, 432). Else [`Timestamp::NONE`].
+    pub expires: Timestamp,
+    /// It must rest first: refused when it would trade at once (FIX 18=6).
+    pub post_only: bool,
 }
 
 /// A new order.
@@ -47,16 +83,18 @@ pub struct NewOrder {
     pub session: SessionId,
     /// Buy or sell.
     pub side: Side,
-    /// Limit or market.
+    /// What it trades at.
     pub order_type: OrderType,
-    /// Day or immediate-or-cancel.
+    /// How long it lives.
     pub time_in_force: TimeInForce,
-    /// Limit, 1e-9; [`Price::NULL`] for a market order.
+    /// Limit, 1e-9; [`Price::NULL`] for market and stop orders, and for pegged ones without a limit.
     pub price: Price,
     /// Lots, more than zero.
     pub quantity: Quantity,
     /// The tick that caused it.
     pub trigger: Trigger,
+    /// What else it asks for.
+    pub terms: OrderTerms,
 }
 
 /// Cancel one order.
@@ -74,7 +112,7 @@ pub struct CancelOrder {
     pub side: Side,
 }
 
-/// Give an order a new price and total quantity.
+/// Give an order a new price, total quantity and terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplaceOrder {
     /// The client's number for this request, and for the order when it is accepted.
@@ -87,10 +125,12 @@ pub struct ReplaceOrder {
     pub session: SessionId,
     /// The order's side.
     pub side: Side,
-    /// New limit, 1e-9.
+    /// New limit, 1e-9; [`Price::NULL`] when the order has none.
     pub price: Price,
     /// New total, lots, what is filled included; more than zero.
     pub quantity: Quantity,
+    /// New terms, all of them: what is to stay is said again.
+    pub terms: OrderTerms,
 }
 
 /// Cancel all orders of a session, or those of one instrument.
@@ -145,8 +185,24 @@ impl OrderType {
         match value {
             1 => Some(Self::Market),
             2 => Some(Self::Limit),
+            3 => Some(Self::Stop),
+            4 => Some(Self::StopLimit),
+            5 => Some(Self::PegPrimary),
+            6 => Some(Self::PegMid),
             _ => None,
         }
+    }
+
+    /// Whether it waits for its stop price before it trades.
+    #[must_use]
+    pub const fn is_stop(self) -> bool {
+        matches!(self, Self::Stop | Self::StopLimit)
+    }
+
+    /// Whether its price follows the market's.
+    #[must_use]
+    pub const fn is_pegged(self) -> bool {
+        matches!(self, Self::PegPrimary | Self::PegMid)
     }
 }
 
@@ -156,9 +212,38 @@ impl TimeInForce {
     pub const fn from_u8(value: u8) -> Option<Self> {
         match value {
             0 => Some(Self::Day),
+            1 => Some(Self::GoodTillCancel),
+            2 => Some(Self::AtTheOpening),
             3 => Some(Self::ImmediateOrCancel),
+            4 => Some(Self::FillOrKill),
+            6 => Some(Self::GoodTillDate),
+            7 => Some(Self::AtTheClose),
             _ => None,
         }
+    }
+
+    /// Whether what cannot trade at once is cancelled.
+    #[must_use]
+    pub const fn is_immediate(self) -> bool {
+        matches!(self, Self::ImmediateOrCancel | Self::FillOrKill)
+    }
+}
+
+impl OrderTerms {
+    /// Nothing beyond price, quantity and time in force.
+    pub const NONE: Self = Self {
+        stop_price: Price::NULL,
+        display: Quantity::ZERO,
+        min_quantity: Quantity::ZERO,
+        peg_offset: Price(0),
+        expires: Timestamp::NONE,
+        post_only: false,
+    };
+}
+
+impl Default for OrderTerms {
+    fn default() -> Self {
+        Self::NONE
     }
 }
 

@@ -55,6 +55,20 @@ reasons! {
     InvalidQuantity = 7, "quantity is not valid";
     /// Form: price is missing, not positive where it must be, or off the tick grid.
     InvalidPrice = 8, "price is missing or not on the tick grid";
+    /// Form: a stop order has no stop price, another order has one, or it is off the tick grid.
+    InvalidStopPrice = 9, "stop price is missing, not wanted or not on the tick grid";
+    /// Form: more is to be shown than the order has, or the order never rests.
+    InvalidDisplay = 10, "display quantity is not valid for this order";
+    /// Form: the minimum is above the quantity, or the order is of a kind that has none.
+    InvalidMinQuantity = 11, "minimum quantity is not valid for this order";
+    /// Form: a good-till-date order has no expiry in the future, or another order has one.
+    InvalidExpiry = 12, "expiry is missing, past or not wanted";
+    /// Form: the offset would take the order over the price it follows, is off the tick grid, or the order is not pegged.
+    InvalidPegOffset = 13, "peg offset is not valid for this order";
+    /// Form: the client's id for the order is longer than the gateway keeps.
+    ClientOrderIdTooLong = 14, "client order id is too long";
+    /// Form: another way of self-match prevention is asked for than the gateway's.
+    UnsupportedSelfMatch = 15, "self-match prevention other than cancel newest is not supported";
 
     /// Risk: more lots than allowed in one order.
     MaxQuantity = 20, "quantity is above the limit for one order";
@@ -108,6 +122,10 @@ reasons! {
     BookFull = 121, "book of the venue is full";
     /// The trading day ended.
     DayEnded = 122, "trading day ended";
+    /// A post-only order would have traded at once.
+    PostOnly = 123, "post-only order would trade at once";
+    /// The time that the order itself gives is over.
+    Expired = 124, "order has expired";
 }
 
 impl fmt::Display for Reason {

@@ -26,6 +26,10 @@ pub enum ExecType {
     RequestRejected = 7,
     /// A mass cancel was taken; the cancels follow one by one (FIX 35=r).
     MassCancelAccepted = 8,
+    /// The stop price of the order was met: from here on it is a market or limit order (FIX 150=L).
+    Triggered = 9,
+    /// How the order stands, because somebody asked; nothing happened (FIX 150=I).
+    Status = 10,
 }
 
 /// One report, in the terms of whoever receives it.
@@ -79,6 +83,8 @@ impl ExecType {
             6 => Self::Expired,
             7 => Self::RequestRejected,
             8 => Self::MassCancelAccepted,
+            9 => Self::Triggered,
+            10 => Self::Status,
             _ => return None,
         })
     }
@@ -91,7 +97,11 @@ impl ExecReport {
         match self.exec_type {
             ExecType::Canceled | ExecType::Rejected | ExecType::Expired => true,
             ExecType::Fill | ExecType::Replaced => self.leaves.is_zero(),
-            ExecType::New | ExecType::RequestRejected | ExecType::MassCancelAccepted => false,
+            ExecType::New
+            | ExecType::RequestRejected
+            | ExecType::MassCancelAccepted
+            | ExecType::Triggered
+            | ExecType::Status => false,
         }
     }
 }

@@ -12,8 +12,8 @@ use proto::fix::{
     OrderCancelRequest, Output, Role, Session, Violation, msg_type,
 };
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderType, Quantity, Reason,
-    ReplaceOrder, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp,
+    AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
+    Quantity, Reason, ReplaceOrder, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp,
 };
 
 /// What a shard keeps for one FIX session.
@@ -148,6 +148,7 @@ impl FixSession {
             price: order.price,
             quantity: quantity.unwrap_or_default(),
             trigger: order.trigger,
+            terms: OrderTerms::NONE,
         };
         self.at_hand.set(
             new.client_order_id,
@@ -210,6 +211,7 @@ impl FixSession {
             side: fix::side_from_code(replace.side).unwrap_or(Side::Buy),
             price: replace.price,
             quantity: quantity.unwrap_or_default(),
+            terms: OrderTerms::NONE,
         });
         self.at_hand.set(
             number.unwrap_or_default(),

@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use tempfile::TempDir;
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId, OrderType, Price, Quantity,
-    Quote, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp, Trigger, VenueId,
+    AccountId, Bbo, ClientOrderId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId, OrderTerms, OrderType, Price,
+    Quantity, Quote, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp, Trigger, VenueId,
 };
 
 pub(crate) const FIX: SessionId = SessionId(1);
@@ -299,5 +299,6 @@ pub(crate) fn buy(number: u64) -> NewOrder {
         price: Price::parse(b"100").expect("a price"),
         quantity: Quantity(10),
         trigger: Trigger::NONE,
+        terms: OrderTerms::NONE,
     }
 }

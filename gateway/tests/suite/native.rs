@@ -3,8 +3,8 @@
 use crate::fixture::{ALFA, Fixture, NATIVE, buy};
 use proto::native;
 use types::{
-    CancelOrder, ClientOrderId, ExecType, InstrumentId, MassCancel, NewOrder, Price, Quantity, Reason, ReplaceOrder,
-    Request, SessionId, Side,
+    CancelOrder, ClientOrderId, ExecType, InstrumentId, MassCancel, NewOrder, OrderTerms, Price, Quantity, Reason,
+    ReplaceOrder, Request, SessionId, Side,
 };
 
 fn cancel(number: u64, orig: u64) -> Request {
@@ -134,6 +134,7 @@ fn a_cancel_and_a_replace_are_answered_by_the_venue() {
         side: Side::Buy,
         price: buy(1).price,
         quantity: Quantity(8),
+        terms: OrderTerms::NONE,
     });
     assert_eq!(fixture.native(&replace).len(), 1, "the order was accepted");
     fixture.venue(ExecType::Replaced, 0, 8, 0);

@@ -18,8 +18,8 @@ use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{
-    CancelOrder, ClientOrderId, ExecId, ExecReport, ExecType, MassCancel, NewOrder, OrderId, Price, Quantity, Reason,
-    ReplaceOrder, Request, SessionId, Side,
+    CancelOrder, ClientOrderId, ExecId, ExecReport, ExecType, MassCancel, NewOrder, OrderId, OrderTerms, Price,
+    Quantity, Reason, ReplaceOrder, Request, SessionId, Side,
 };
 
 struct Counting;
@@ -104,6 +104,7 @@ fn the_path_of_a_native_order_allocates_nothing() {
             side: Side::Buy,
             price: buy(1).price,
             quantity: Quantity(8),
+            terms: OrderTerms::NONE,
         });
         let cancel = Request::Cancel(CancelOrder {
             client_order_id: ClientOrderId(3 * number + 3),

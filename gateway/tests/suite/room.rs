@@ -4,7 +4,8 @@
 use crate::fixture::{ALFA, Fixture, NATIVE, VENUE, buy};
 use gateway::replay;
 use types::{
-    CancelOrder, ClientOrderId, ExecReport, ExecType, NewOrder, Quantity, Reason, ReplaceOrder, Request, ShardId,
+    CancelOrder, ClientOrderId, ExecReport, ExecType, NewOrder, OrderTerms, Quantity, Reason, ReplaceOrder, Request,
+    ShardId,
 };
 
 /// What an order may change.
@@ -46,6 +47,7 @@ fn a_full_venue_window_refuses_and_changes_nothing() {
         side: buy(1).side,
         price: buy(1).price,
         quantity: Quantity(8),
+        terms: OrderTerms::NONE,
     });
     assert_refused(&mut fixture, &replace, Reason::VenueFull);
     let cancel = |number| {

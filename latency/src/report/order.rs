@@ -190,7 +190,7 @@ impl Order {
 
 impl Outcome {
     pub(super) fn on_report(&mut self, report: &Report) {
-        if self.ended.is_some() && report.exec_type != ExecType::RequestRejected {
+        if self.ended.is_some() && !matches!(report.exec_type, ExecType::RequestRejected | ExecType::Status) {
             self.late_reports += 1;
         }
         match report.exec_type {
@@ -221,7 +221,7 @@ impl Outcome {
                     self.end(ExecType::Fill);
                 }
             }
-            ExecType::RequestRejected | ExecType::MassCancelAccepted => {}
+            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status => {}
         }
     }
 

@@ -6,8 +6,8 @@ use orders::{
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
-    LimitClass, NewOrder, Notional, OrderId, OrderType, Price, Quantity, Reason, ReplaceOrder, SessionId, ShardId,
-    Side, Symbol, TimeInForce, Timestamp, Trigger, VenueId,
+    LimitClass, NewOrder, Notional, OrderId, OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, SessionId,
+    ShardId, Side, Symbol, TimeInForce, Timestamp, Trigger, VenueId,
 };
 
 /// One cent, the tick of both instruments.
@@ -149,6 +149,7 @@ pub(crate) fn new_order(id: u64) -> NewOrder {
         price: Price(100 * TICK),
         quantity: Quantity(10),
         trigger: Trigger::new(1, 77),
+        terms: OrderTerms::NONE,
     }
 }
 
@@ -171,6 +172,7 @@ pub(crate) fn replace_of(order: &NewOrder, id: u64, ticks: i64, lots: u64) -> Re
         side: order.side,
         price: Price(ticks * TICK),
         quantity: Quantity(lots),
+        terms: OrderTerms::NONE,
     }
 }
 

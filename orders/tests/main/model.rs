@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
-    OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay, VenueId,
+    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay, VenueId,
 };
 
 const ACCOUNTS: [AccountId; 3] = [SHARED, PLAIN, TIGHT];
@@ -408,6 +408,7 @@ impl Model {
             },
             quantity: Quantity(new.lots),
             trigger: types::Trigger::NONE,
+            terms: OrderTerms::NONE,
         };
         let expected = self.verdict(new.session, &order);
         let routed = self
@@ -747,7 +748,7 @@ impl Model {
                 _ => {}
             },
             ExecType::New | ExecType::Canceled | ExecType::Rejected | ExecType::Expired => {}
-            ExecType::MassCancelAccepted => unreachable!(),
+            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status => unreachable!(),
         }
         let is_over = exec.ends_order();
         let open = if is_over { 0 } else { live.lots - live.traded };
@@ -817,8 +818,8 @@ fn venue_of(session: usize, instrument: InstrumentId) -> usize {
 
 fn weight(order: &NewOrder) -> i128 {
     match order.order_type {
-        OrderType::Limit => i128::from(order.price.0),
         OrderType::Market => i128::from(120 * TICK),
+        _ => i128::from(order.price.0),
     }
 }
 

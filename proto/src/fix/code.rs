@@ -27,6 +27,9 @@ pub const fn ord_type_code(order_type: OrderType) -> u8 {
     match order_type {
         OrderType::Market => b'1',
         OrderType::Limit => b'2',
+        OrderType::Stop => b'3',
+        OrderType::StopLimit => b'4',
+        OrderType::PegPrimary | OrderType::PegMid => b'P',
     }
 }
 
@@ -45,7 +48,12 @@ pub const fn ord_type_from_code(code: u8) -> Option<OrderType> {
 pub const fn tif_code(time_in_force: TimeInForce) -> u8 {
     match time_in_force {
         TimeInForce::Day => b'0',
+        TimeInForce::GoodTillCancel => b'1',
+        TimeInForce::AtTheOpening => b'2',
         TimeInForce::ImmediateOrCancel => b'3',
+        TimeInForce::FillOrKill => b'4',
+        TimeInForce::GoodTillDate => b'6',
+        TimeInForce::AtTheClose => b'7',
     }
 }
 

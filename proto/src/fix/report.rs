@@ -191,7 +191,8 @@ impl FixExecType {
             ExecType::Replaced => Some(Self::Replaced),
             ExecType::Rejected => Some(Self::Rejected),
             ExecType::Expired => Some(Self::Expired),
-            ExecType::RequestRejected | ExecType::MassCancelAccepted => None,
+            ExecType::Status => Some(Self::OrderStatus),
+            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Triggered => None,
         }
     }
 }

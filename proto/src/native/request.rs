@@ -16,7 +16,7 @@
 //! number of a request that could not be decoded.
 
 use types::{
-    AccountId, CancelOrder, ClientOrderId, InstrumentId, MassCancel, NewOrder, OrderType, Price, Quantity,
+    AccountId, CancelOrder, ClientOrderId, InstrumentId, MassCancel, NewOrder, OrderTerms, OrderType, Price, Quantity,
     ReplaceOrder, Request, SessionId, Side, TimeInForce, Trigger,
 };
 use zerocopy::little_endian::{I64, U16, U32, U64};
@@ -138,7 +138,9 @@ pub fn encode_request(request: &Request, out: &mut [u8]) -> usize {
 
 impl NewOrderLayout {
     fn parse(&self) -> Result<NewOrder, DecodeError> {
-        let order_type = OrderType::from_u8(self.flags >> 4).ok_or(DecodeError::UnsupportedOrderType)?;
+        let order_type = OrderType::from_u8(self.flags >> 4)
+            .filter(|order_type| matches!(order_type, OrderType::Market | OrderType::Limit))
+            .ok_or(DecodeError::UnsupportedOrderType)?;
         let price = Price(self.price.get());
         if price.is_null() != (order_type == OrderType::Market) {
             return Err(DecodeError::InvalidPrice);
@@ -154,6 +156,7 @@ impl NewOrderLayout {
             price,
             quantity: quantity(self.quantity)?,
             trigger: Trigger(self.trigger.get()),
+            terms: OrderTerms::NONE,
         })
     }
 
@@ -214,6 +217,7 @@ impl ReplaceOrderLayout {
             side: side(self.side)?,
             price,
             quantity: quantity(self.quantity)?,
+            terms: OrderTerms::NONE,
         })
     }
 

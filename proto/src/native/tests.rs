@@ -9,8 +9,8 @@ use std::{format, vec};
 
 use proptest::prelude::*;
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecId, ExecType, MassCancel, NewOrder, OrderId, OrderType, Price, Reason,
-    ReplaceOrder, SessionId, ShardId, Side, Symbol, TimeInForce, Trigger,
+    AccountId, CancelOrder, ClientOrderId, ExecId, ExecType, MassCancel, NewOrder, OrderId, OrderTerms, OrderType,
+    Price, Reason, ReplaceOrder, SessionId, ShardId, Side, Symbol, TimeInForce, Trigger,
 };
 
 use super::*;
@@ -47,6 +47,7 @@ fn limit_order() -> NewOrder {
         price: Price(101_250_000_000),
         quantity: Quantity(250),
         trigger: Trigger::new(1, 123_456),
+        terms: OrderTerms::NONE,
     }
 }
 
@@ -84,6 +85,7 @@ fn meanings() -> Vec<Message> {
         price: Price::NULL,
         quantity: MAX_QUANTITY,
         trigger: Trigger::NONE,
+        terms: OrderTerms::NONE,
     };
     let cancel = CancelOrder {
         client_order_id: ClientOrderId(1002),
@@ -100,6 +102,7 @@ fn meanings() -> Vec<Message> {
         side: Side::Sell,
         price: Price(-250_000_000),
         quantity: Quantity(300),
+        terms: OrderTerms::NONE,
     };
     let mass = |client_order_id, instrument| MassCancel {
         client_order_id: ClientOrderId(client_order_id),
@@ -279,11 +282,11 @@ fn a_field_that_may_not_have_its_value_is_refused_with_its_error() {
         (&order, 24, &[0; 8], DecodeError::NoClientOrderId),
         (&order, 38, &[0], DecodeError::InvalidSide),
         (&order, 38, &[3], DecodeError::InvalidSide),
-        (&order, 39, &[0x21], DecodeError::UnsupportedTimeInForce),
+        (&order, 39, &[0x25], DecodeError::UnsupportedTimeInForce),
         (&order, 39, &[0x30], DecodeError::UnsupportedOrderType),
         (&order, 39, &[0x10], DecodeError::InvalidPrice),
         (&report, 60, &[0], DecodeError::InvalidExecType),
-        (&report, 60, &[9], DecodeError::InvalidExecType),
+        (&report, 60, &[11], DecodeError::InvalidExecType),
         (&report, 61, &[0], DecodeError::InvalidSide),
     ] {
         let mut bytes = message.clone();
@@ -365,7 +368,8 @@ prop_compose! {
             price: limit.unwrap_or(Price::NULL),
             quantity,
             trigger: Trigger(trigger),
-        }
+ terms: OrderTerms::NONE,
+}
     }
 }
 
@@ -380,7 +384,8 @@ prop_compose! {
             1 => Request::Cancel(CancelOrder { client_order_id, orig_client_order_id, instrument, session, side }),
             2 => Request::Replace(ReplaceOrder {
                 client_order_id, orig_client_order_id, instrument, session, side, price, quantity,
-            }),
+ terms: OrderTerms::NONE,
+}),
             _ => Request::MassCancel(MassCancel {
                 client_order_id, session, instrument: (!all && instrument.0 != 0).then_some(instrument),
             }),

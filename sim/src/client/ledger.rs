@@ -200,7 +200,8 @@ impl Ledger {
             ExecType::Rejected => order.refuse(report),
             ExecType::Replaced => order.replace(report),
             ExecType::RequestRejected => order.reject_request(report),
-            ExecType::MassCancelAccepted => false,
+            // Never sent to a client that asks for neither stops nor how its orders stand.
+            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status => false,
         };
         if !fits {
             *order = before;

@@ -25,8 +25,8 @@ use proto::mold::Event;
 use std::fmt;
 use strategy::{Change, Strategy};
 use types::{
-    AccountId, Bbo, CancelOrder, ClientOrderId, Duration, ExecReport, NewOrder, ReplaceOrder, Request, SessionId,
-    Symbol, TimeInForce, Timestamp, Trigger,
+    AccountId, Bbo, CancelOrder, ClientOrderId, Duration, ExecReport, NewOrder, OrderTerms, ReplaceOrder, Request,
+    SessionId, Symbol, TimeInForce, Timestamp, Trigger,
 };
 
 /// The order client.
@@ -384,6 +384,7 @@ impl Desk {
                     side,
                     price,
                     quantity,
+                    terms: OrderTerms::NONE,
                 }),
                 RequestKind::Replace,
             ),
@@ -442,6 +443,7 @@ impl Desk {
             price: idea.price,
             quantity: idea.quantity,
             trigger: cause.trigger,
+            terms: OrderTerms::NONE,
         };
         self.connection.write(now, &Request::New(order), &traded);
         let order_sent = self.clock.now();

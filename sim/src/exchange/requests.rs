@@ -7,8 +7,8 @@ use super::market::{Market, Outputs};
 use matcher::{BookIndex, OwnerId, Priority, Replace};
 use proto::native::{self, Reject};
 use types::{
-    CancelOrder, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderType,
-    Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, Timestamp, TradingDay,
+    CancelOrder, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderTerms,
+    OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, TimeInForce, Timestamp, TradingDay,
 };
 
 impl Market {
@@ -311,6 +311,12 @@ impl<O: Outputs> Work<'_, O> {
         if !listing.get(book).takes_quantity(order.quantity) {
             return Err(Reason::InvalidQuantity);
         }
+        let is_supported = matches!(order.order_type, OrderType::Market | OrderType::Limit)
+            && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::ImmediateOrCancel)
+            && order.terms == OrderTerms::NONE;
+        if !is_supported {
+            return Err(Reason::UnsupportedOrder);
+        }
         if order.order_type == OrderType::Limit && !listing.get(book).takes_price(order.price) {
             return Err(Reason::InvalidPrice);
         }
@@ -322,6 +328,9 @@ impl<O: Outputs> Work<'_, O> {
         let listed = self.market.desk.listing.get(order.book);
         if !listed.takes_quantity(replace.quantity) {
             return Err(Reason::InvalidQuantity);
+        }
+        if replace.terms != OrderTerms::NONE {
+            return Err(Reason::UnsupportedOrder);
         }
         if !listed.takes_price(replace.price) {
             return Err(Reason::InvalidPrice);

@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecType, Instrument, InstrumentId, LimitClass, MassCancel,
-    NewOrder, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Side,
-    Symbol, TimeInForce, Timestamp, TradingDay, Trigger, VenueId,
+    NewOrder, OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SequenceNumber, SessionId,
+    ShardId, Side, Symbol, TimeInForce, Timestamp, TradingDay, Trigger, VenueId,
 };
 use zerocopy::IntoBytes;
 
@@ -233,6 +233,7 @@ impl Script {
                     price,
                     quantity,
                     trigger: Trigger::NONE,
+                    terms: OrderTerms::NONE,
                 }),
             ),
             6 => Step::Request(
@@ -255,6 +256,7 @@ impl Script {
                     side,
                     price,
                     quantity,
+                    terms: OrderTerms::NONE,
                 }),
             ),
             8..=11 => {

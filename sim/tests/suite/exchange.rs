@@ -15,8 +15,8 @@ use sim::exchange::{AnyJournal, Exchange, ExchangeConfig, StartError};
 use std::net::SocketAddr;
 use std::path::Path;
 use types::{
-    AccountId, ClientOrderId, Duration, ExecReport, ExecType, InstrumentId, NewOrder, OrderType, Price, Quantity,
-    Request, SessionId, Side, TimeInForce, Timestamp, Trigger,
+    AccountId, ClientOrderId, Duration, ExecReport, ExecType, InstrumentId, NewOrder, OrderTerms, OrderType, Price,
+    Quantity, Request, SessionId, Side, TimeInForce, Timestamp, Trigger,
 };
 use zerocopy::IntoBytes;
 
@@ -149,6 +149,7 @@ impl World {
             price: Price(price * Price::UNIT),
             quantity: Quantity(lots),
             trigger: Trigger::NONE,
+            terms: OrderTerms::NONE,
         };
         let mut message = [0; MAX_MESSAGE_LENGTH];
         let length = native::encode_request(&Request::New(order), &mut message);

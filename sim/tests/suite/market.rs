@@ -7,8 +7,8 @@ use proto::native::Reject;
 use sim::exchange::{Market, MarketCapacity, MarketConfig, Outputs, SessionRules};
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, Instrument, InstrumentId, LimitClass, MassCancel,
-    NewOrder, OrderId, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, ShardId, Side, Symbol,
-    TimeInForce, Timestamp, Trigger, VenueId,
+    NewOrder, OrderId, OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, ShardId, Side,
+    Symbol, TimeInForce, Timestamp, Trigger, VenueId,
 };
 use zerocopy::IntoBytes;
 
@@ -192,6 +192,7 @@ impl Floor {
             price: cents(price),
             quantity: Quantity(lots),
             trigger: Trigger::NONE,
+            terms: OrderTerms::NONE,
         }
     }
 
@@ -224,6 +225,7 @@ impl Floor {
             side,
             price: cents(price),
             quantity: Quantity(lots),
+            terms: OrderTerms::NONE,
         }));
         client_order_id
     }

@@ -11,7 +11,8 @@ use sim::exchange::MarketCapacity;
 use std::collections::BTreeMap;
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
-    OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, TimeInForce, TradingDay, Trigger,
+    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, TimeInForce, TradingDay,
+    Trigger,
 };
 use zerocopy::IntoBytes;
 
@@ -206,6 +207,7 @@ impl Run {
                     price: price.map_or(Price::NULL, |price| cents(i64::from(price))),
                     quantity: Quantity(lots),
                     trigger: Trigger::NONE,
+                    terms: OrderTerms::NONE,
                 })
             }
             Input::Cancel { session, which } => {
@@ -234,6 +236,7 @@ impl Run {
                     side,
                     price: cents(i64::from(price)),
                     quantity: Quantity(lots),
+                    terms: OrderTerms::NONE,
                 })
             }
             Input::MassCancel { session, instrument } => Request::MassCancel(MassCancel {
@@ -441,7 +444,8 @@ impl Run {
             ExecType::Canceled | ExecType::Expired => {
                 assert!(self.told.remove(&id).is_some(), "an order ends twice");
             }
-            ExecType::Rejected | ExecType::RequestRejected | ExecType::MassCancelAccepted => return,
+            ExecType::Triggered => {}
+            ExecType::Rejected | ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Status => return,
         }
         if let Some(told) = self.told.get(&id) {
             assert_eq!(report.leaves, told.quantity - told.cumulative);

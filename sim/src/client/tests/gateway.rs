@@ -334,6 +334,7 @@ fn fix_request(application: &fix::Application<'_>) -> Request {
                 price: order.price,
                 quantity: Quantity(order.quantity / LOT),
                 trigger: order.trigger,
+                terms: OrderTerms::NONE,
             })
         }
         msg_type::ORDER_CANCEL_REQUEST => {
@@ -356,6 +357,7 @@ fn fix_request(application: &fix::Application<'_>) -> Request {
                 side: fix::side_from_code(replace.side).unwrap(),
                 price: replace.price,
                 quantity: Quantity(replace.quantity / LOT),
+                terms: OrderTerms::NONE,
             })
         }
     }
