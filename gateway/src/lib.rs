@@ -8,6 +8,7 @@ mod client_output;
 mod clients;
 pub mod config;
 mod crossing;
+pub mod dictionary;
 pub mod effects;
 pub mod executor;
 pub mod feed;

@@ -59,3 +59,16 @@ pub const NOTICES_RESERVED: usize = 64;
 
 /// Bytes that a record of the journal takes beyond the message in it, at most.
 pub const RECORD_OVERHEAD_BYTES: usize = 64;
+
+/// Longest file of a data dictionary, bytes. QuickFIX's longest has half a megabyte.
+pub const MAX_DICTIONARY_BYTES: u64 = 16 << 20;
+
+/// XML nodes of a data dictionary.
+pub const MAX_DICTIONARY_NODES: u32 = 1 << 20;
+
+/// Groups and components of a data dictionary inside one another. QuickFIX's FIX 5.0 SP2 has 11.
+pub const MAX_DICTIONARY_DEPTH: usize = 32;
+
+/// Fields of all messages of a data dictionary together, once components are in place. QuickFIX's
+/// FIX 5.0 SP2 has 24,000.
+pub const MAX_DICTIONARY_MEMBERS: usize = 1 << 18;
