@@ -5,6 +5,7 @@ use sim::client::ClientConfig;
 use sim::exchange::ExchangeConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
+use types::SessionId;
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs")
@@ -161,6 +162,56 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_template_gives_as_many_sessions_as_it_has_instances() {
+    let template = text("gateway.toml").replacen(
+        "client_comp_id = \"TRADER\"",
+        "client_comp_id = \"*\"\ninstances = 3\nversions = [\"FIX.4.0\", \"FIX.5.0SP2\"]",
+        1,
+    );
+    let template = template.replacen("id = 1\nprotocol", "id = 10\nprotocol", 1);
+    let config = gateway::Config::parse(&template, &configs()).expect("it loads");
+    let instances = config
+        .sessions
+        .iter()
+        .filter(|session| session.template == Some(SessionId(10)))
+        .map(|session| session.id.0)
+        .collect::<Vec<_>>();
+    assert_eq!(instances, [10, 11, 12]);
+    let with_accounts = |id| {
+        config.orders[0]
+            .sessions
+            .iter()
+            .any(|session| session.id == SessionId(id))
+    };
+    assert!((10..13).all(with_accounts), "the order logic knows each of them");
+    for (line, instead, words) in [
+        ("instances = 3\n", "", &["session 10", "instances"]),
+        ("instances = 3\n", "instances = 0\n", &["session 10", "instances = 0"]),
+        ("\"*\"", "\"TRADER\"", &["session 10", "client_comp_id"]),
+        ("FIX.4.0", "FIX.3.9", &["session 10", "FIX.3.9"]),
+        ("id = 2\nprotocol", "id = 11\nprotocol", &["session 11", "twice"]),
+    ] {
+        assert!(template.contains(line));
+        let error = load_gateway(&template.replacen(line, instead, 1)).unwrap_or_default();
+        for word in words {
+            assert!(error.contains(word), "{line:?} → {instead:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn sessions_that_one_client_could_be_both_of_are_refused() {
+    let shipped = text("gateway.toml");
+    let start = shipped.find("[[sessions]]").expect("a session");
+    let end = start + 1 + shipped[start + 1..].find("[[sessions]]").expect("another");
+    let twin = shipped[start..end].replacen("id = 1", "id = 7", 1);
+    let error = load_gateway(&format!("{shipped}\n{twin}")).unwrap_or_default();
+    assert!(error.contains("sessions 1 and 7"), "{error}");
+    let other_version = twin.replacen("shard = 0", "shard = 0\nversions = [\"FIX.4.2\"]", 1);
+    assert_eq!(load_gateway(&format!("{shipped}\n{other_version}")), None);
 }
 
 #[test]

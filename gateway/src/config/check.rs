@@ -1,14 +1,13 @@
 //! From the config as it is written to the form that the program uses.
 
 use super::{
-    Config, ConfigError, FeedConfig, Idle, JournalConfig, LinkConfig, ProtocolConfig, SessionConfig, ShardConfig,
-    VenueConfig, raw,
+    Config, ConfigError, FeedConfig, Idle, JournalConfig, LinkConfig, ProtocolConfig, ShardConfig, VenueConfig, raw,
+    sessions,
 };
 use crate::limits::{
-    JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_FRAME_LENGTH, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS,
-    MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
+    JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
+    NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
 };
-use crate::session::CL_ORD_IDS_MAX;
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
 use net::UdpOptions;
@@ -17,7 +16,6 @@ use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig, Route,
     RouteKey,
 };
-use proto::fix::CompId;
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use proto::soup::{Password, SessionName, UserName};
@@ -27,14 +25,9 @@ use types::{
     TradingDay, VenueId,
 };
 
-/// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
-const SEND_BUFFER_BYTES_MAX: usize = 1 << 30;
-
-/// Most of a session's `resend_messages`.
-const RESEND_MESSAGES_MAX: usize = 1 << 26;
-
 /// Checks `raw`. Paths are relative to `base`.
-pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigError> {
+pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, ConfigError> {
+    raw.sessions = sessions::instances(raw.sessions)?;
     at_most("[[shards]]", raw.shards.len(), MAX_SHARDS)?;
     at_most("[[venues]]", raw.venues.len(), MAX_VENUES)?;
     at_most("[[sessions]]", raw.sessions.len(), MAX_SESSIONS)?;
@@ -58,11 +51,7 @@ pub(super) fn check(raw: raw::Gateway, base: &Path) -> Result<Config, ConfigErro
         .enumerate()
         .map(|venue| self::venue(venue, shards.len()))
         .collect::<Result<_, _>>()?;
-    let sessions = raw
-        .sessions
-        .iter()
-        .map(|session| self::session(session, &shards))
-        .collect::<Result<_, _>>()?;
+    let sessions = sessions::check(&raw.sessions, &shards)?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
@@ -291,72 +280,6 @@ fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
     Ok(net::link::LinkConfig::Tcp(tcp))
 }
 
-fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, ConfigError> {
-    let id = raw.id;
-    let Some(shard) = shards.get(usize::from(raw.shard)) else {
-        return Err(ConfigError(format!(
-            "session {id} is on shard {}, which is not in the config",
-            raw.shard
-        )));
-    };
-    if raw.send_buffer_bytes < 2 * MAX_FRAME_LENGTH {
-        let least = 2 * MAX_FRAME_LENGTH;
-        return Err(ConfigError(format!(
-            "session {id}: send_buffer_bytes must be at least {least}"
-        )));
-    }
-    for (key, count, most) in [
-        ("send_buffer_bytes", raw.send_buffer_bytes, SEND_BUFFER_BYTES_MAX),
-        ("resend_messages", raw.resend_messages, RESEND_MESSAGES_MAX),
-        ("cl_ord_ids", raw.cl_ord_ids.unwrap_or(0), CL_ORD_IDS_MAX),
-    ] {
-        if count > most {
-            return Err(ConfigError(format!(
-                "session {id}: {key} = {count} is too much; at most {most}"
-            )));
-        }
-    }
-    let missing = |key: &str| ConfigError(format!("session {id} needs {key}"));
-    let protocol = match raw.protocol {
-        raw::Protocol::Fix => ProtocolConfig::Fix {
-            client_comp_id: comp_id(id, "client_comp_id", raw.client_comp_id.as_ref())?,
-            our_comp_id: comp_id(id, "our_comp_id", raw.our_comp_id.as_ref())?,
-            cl_ord_ids: raw.cl_ord_ids.ok_or_else(|| missing("cl_ord_ids"))?,
-        },
-        raw::Protocol::Native => ProtocolConfig::Native {
-            user: raw.user.clone().ok_or_else(|| missing("user"))?,
-            password: raw.password.clone().ok_or_else(|| missing("password"))?,
-        },
-    };
-    let listens = match protocol {
-        ProtocolConfig::Fix { .. } => shard.fix_listen,
-        ProtocolConfig::Native { .. } => shard.native_listen,
-    };
-    if listens.is_none() {
-        return Err(ConfigError(format!(
-            "session {id} is on shard {}, which does not listen for its protocol",
-            shard.id
-        )));
-    }
-    Ok(SessionConfig {
-        id: SessionId(id),
-        shard: shard.id,
-        resend_messages: raw.resend_messages.max(1),
-        send_buffer_bytes: raw.send_buffer_bytes,
-        protocol,
-    })
-}
-
-fn comp_id(session: u16, key: &str, text: Option<&String>) -> Result<String, ConfigError> {
-    match text {
-        Some(text) if CompId::new(text.as_bytes()).is_some() => Ok(text.clone()),
-        Some(text) => Err(ConfigError(format!(
-            "session {session}: {key} = \"{text}\" is no CompID (printable ASCII, at most 64)"
-        ))),
-        None => Err(ConfigError(format!("session {session} needs {key}"))),
-    }
-}
-
 /// The size of the rings between shards. Some of each is set aside, see [`NOTICES_RESERVED`]: a ring of no more than that
 /// would never carry an order.
 fn crossing_messages(count: usize, shards: usize) -> Result<usize, ConfigError> {
@@ -391,7 +314,7 @@ fn orders(
             .collect::<Result<_, _>>()?,
         overrides: Vec::new(),
         accounts: raw.accounts.iter().map(account).collect::<Result<_, _>>()?,
-        sessions: raw.sessions.iter().map(order_session).collect(),
+        sessions: raw.sessions.iter().map(sessions::orders).collect(),
         venues: raw.venues.iter().map(|venue| order_venue(venue, shard)).collect(),
         routes: raw
             .routes
@@ -466,16 +389,6 @@ fn notional(key: &str, text: &str) -> Result<Notional, ConfigError> {
         _ => Err(ConfigError(format!(
             "{key} = \"{text}\" is no amount; write units, such as \"1000000\" or \"250000.50\""
         ))),
-    }
-}
-
-fn order_session(raw: &raw::Session) -> orders::SessionConfig {
-    orders::SessionConfig {
-        id: SessionId(raw.id),
-        accounts: raw.accounts.iter().copied().map(AccountId).collect(),
-        owner: raw.owner,
-        cancel_on_disconnect: raw.cancel_on_disconnect,
-        max_open_orders: raw.max_open_orders,
     }
 }
 

@@ -5,8 +5,10 @@
 
 mod check;
 mod raw;
+mod sessions;
 
 use orders::OrdersConfig;
+use proto::fix::Version;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
@@ -108,12 +110,14 @@ pub struct LinkConfig {
     pub settings: net::link::LinkConfig,
 }
 
-/// `[[sessions]]`.
+/// `[[sessions]]`; a template gives as many as it has instances.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionConfig {
     /// Its number, the `session` of native messages.
     pub id: SessionId,
-    /// The shard whose port its client connects to.
+    /// The first instance of its template; `None` for a session that is written out.
+    pub template: Option<SessionId>,
+    /// The shard that serves it.
     pub shard: ShardId,
     /// Numbered messages that are held to be sent again.
     pub resend_messages: usize,
@@ -126,12 +130,17 @@ pub struct SessionConfig {
 /// The part of a session's config that depends on what its client speaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProtocolConfig {
-    /// FIX 4.4.
+    /// FIX.
     Fix {
-        /// CompID of the client: 49 of what it sends.
-        client_comp_id: String,
+        /// CompID of the client: 49 of what it sends. `None` for an instance of a template: the first Logon of a new
+        /// client says it, and the instance is that client's for the day.
+        client_comp_id: Option<String>,
         /// CompID of the gateway: 56 of what the client sends.
         our_comp_id: String,
+        /// Versions that the client may speak, at least one.
+        versions: Vec<Version>,
+        /// Whether each logon starts both numbers at 1, unasked.
+        reset_on_logon: bool,
         /// ClOrdIDs that may be used in a day.
         cl_ord_ids: usize,
     },

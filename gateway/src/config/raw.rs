@@ -113,7 +113,7 @@ pub(super) struct Account {
 }
 
 /// `[[sessions]]`.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Session {
     pub(super) id: u16,
@@ -128,6 +128,12 @@ pub(super) struct Session {
     pub(super) send_buffer_bytes: usize,
     pub(super) client_comp_id: Option<String>,
     pub(super) our_comp_id: Option<String>,
+    pub(super) versions: Option<Vec<String>>,
+    pub(super) instances: Option<u16>,
+    /// Of which template it is an instance: the id of the first. Set when a template becomes its instances.
+    #[serde(skip)]
+    pub(super) template: Option<u16>,
+    pub(super) reset_on_logon: Option<bool>,
     pub(super) cl_ord_ids: Option<usize>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,

@@ -9,7 +9,7 @@ use orders::Report;
 use proto::fix::{
     self, Application, Body, BusinessMessageReject, BusinessRejectReason, CancelRejectResponseTo, CloseReason, CompId,
     Digits, ExecutionReport, FixExecType, NewOrderSingle, OrdStatus, OrderCancelReject, OrderCancelReplaceRequest,
-    OrderCancelRequest, Output, Role, Session, Violation, msg_type,
+    OrderCancelRequest, Output, ResetOnLogon, Role, Session, Violation, msg_type,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
@@ -46,6 +46,9 @@ struct Text {
     bytes: [u8; fix::MAX_VALUE_LENGTH],
 }
 
+/// CompID of the client of a template's instance that nobody has taken yet.
+const NOBODY: &str = "*";
+
 /// Bytes of message bodies that are kept for each message that may be asked for again.
 const STORED_BYTES_A_MESSAGE: usize = 256;
 
@@ -58,13 +61,19 @@ impl FixSession {
         let ProtocolConfig::Fix {
             client_comp_id,
             our_comp_id,
+            reset_on_logon,
             cl_ord_ids,
+            ..
         } = &session.protocol
         else {
             panic!("session {} is no FIX session", session.id)
         };
         let comp_id = |text: &str| CompId::new(text.as_bytes()).expect("CompIDs were checked with the config");
-        let mut settings = fix::SessionConfig::new(Role::Acceptor, comp_id(our_comp_id), comp_id(client_comp_id));
+        let client = comp_id(client_comp_id.as_deref().unwrap_or(NOBODY));
+        let mut settings = fix::SessionConfig::new(Role::Acceptor, comp_id(our_comp_id), client);
+        if *reset_on_logon {
+            settings.reset_on_logon = ResetOnLogon::Always;
+        }
         settings.store_messages = session.resend_messages;
         settings.store_bytes = store_bytes(session);
         Self {

@@ -1,0 +1,226 @@
+//! The sessions of a config: templates become their instances, and each session is checked.
+
+use super::{ConfigError, ProtocolConfig, SessionConfig, ShardConfig, raw};
+use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
+use crate::session::CL_ORD_IDS_MAX;
+use proto::fix::{CompId, Version};
+use types::{AccountId, SessionId};
+
+/// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
+const SEND_BUFFER_BYTES_MAX: usize = 1 << 30;
+
+/// Most of a session's `resend_messages`.
+const RESEND_MESSAGES_MAX: usize = 1 << 26;
+
+/// As `client_comp_id`: any client, each with an instance of the template.
+const ANY: &str = "*";
+
+/// Each template becomes its instances, with the ids from the template's own on.
+pub(super) fn instances(sessions: Vec<raw::Session>) -> Result<Vec<raw::Session>, ConfigError> {
+    let mut all = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        let id = session.id;
+        let is_template = session.client_comp_id.as_deref() == Some(ANY);
+        match (is_template, session.instances) {
+            (false, None) => all.push(session),
+            (true, Some(count @ 1..)) if usize::from(count) <= MAX_SESSIONS && id.checked_add(count).is_some() => {
+                all.extend((id..id + count).map(|instance| raw::Session {
+                    id: instance,
+                    template: Some(id),
+                    ..session.clone()
+                }));
+            }
+            (true, Some(count)) => {
+                return Err(ConfigError(format!(
+                    "session {id}: instances = {count} is not possible; 1 to {MAX_SESSIONS}"
+                )));
+            }
+            (true, None) => {
+                return Err(ConfigError(format!(
+                    "session {id}: client_comp_id = \"{ANY}\" needs instances, the clients that it is for at most"
+                )));
+            }
+            (false, Some(_)) => {
+                return Err(ConfigError(format!(
+                    "session {id}: instances needs client_comp_id = \"{ANY}\""
+                )));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Checks sessions that are no templates any more, each and all together.
+pub(super) fn check(sessions: &[raw::Session], shards: &[ShardConfig]) -> Result<Vec<SessionConfig>, ConfigError> {
+    let checked = sessions
+        .iter()
+        .map(|raw| session(raw, shards))
+        .collect::<Result<Vec<_>, _>>()?;
+    for (place, one) in checked.iter().enumerate() {
+        if let Some(other) = checked[..place].iter().find(|other| is_ambiguous(one, other)) {
+            return Err(ConfigError(format!(
+                "sessions {} and {} cannot be told apart: a client that logs on would be both",
+                other.id, one.id
+            )));
+        }
+    }
+    Ok(checked)
+}
+
+/// What the order logic is told of a session.
+pub(super) fn orders(raw: &raw::Session) -> orders::SessionConfig {
+    orders::SessionConfig {
+        id: SessionId(raw.id),
+        accounts: raw.accounts.iter().copied().map(AccountId).collect(),
+        owner: raw.owner,
+        cancel_on_disconnect: raw.cancel_on_disconnect,
+        max_open_orders: raw.max_open_orders,
+    }
+}
+
+fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, ConfigError> {
+    let id = raw.id;
+    let Some(shard) = shards.get(usize::from(raw.shard)) else {
+        return Err(ConfigError(format!(
+            "session {id} is on shard {}, which is not in the config",
+            raw.shard
+        )));
+    };
+    if raw.send_buffer_bytes < 2 * MAX_FRAME_LENGTH {
+        let least = 2 * MAX_FRAME_LENGTH;
+        return Err(ConfigError(format!(
+            "session {id}: send_buffer_bytes must be at least {least}"
+        )));
+    }
+    for (key, count, most) in [
+        ("send_buffer_bytes", raw.send_buffer_bytes, SEND_BUFFER_BYTES_MAX),
+        ("resend_messages", raw.resend_messages, RESEND_MESSAGES_MAX),
+        ("cl_ord_ids", raw.cl_ord_ids.unwrap_or(0), CL_ORD_IDS_MAX),
+    ] {
+        if count > most {
+            return Err(ConfigError(format!(
+                "session {id}: {key} = {count} is too much; at most {most}"
+            )));
+        }
+    }
+    let protocol = match raw.protocol {
+        raw::Protocol::Fix => fix(raw)?,
+        raw::Protocol::Native => native(raw)?,
+    };
+    let listens = match protocol {
+        ProtocolConfig::Fix { .. } => shard.fix_listen,
+        ProtocolConfig::Native { .. } => shard.native_listen,
+    };
+    if listens.is_none() {
+        return Err(ConfigError(format!(
+            "session {id} is on shard {}, which does not listen for its protocol",
+            shard.id
+        )));
+    }
+    Ok(SessionConfig {
+        id: SessionId(id),
+        template: raw.template.map(SessionId),
+        shard: shard.id,
+        resend_messages: raw.resend_messages.max(1),
+        send_buffer_bytes: raw.send_buffer_bytes,
+        protocol,
+    })
+}
+
+fn fix(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
+    let id = raw.id;
+    let client_comp_id = match raw.template {
+        Some(_) => None,
+        None => Some(comp_id(id, "client_comp_id", raw.client_comp_id.as_ref())?),
+    };
+    Ok(ProtocolConfig::Fix {
+        client_comp_id,
+        our_comp_id: comp_id(id, "our_comp_id", raw.our_comp_id.as_ref())?,
+        versions: versions(id, raw.versions.as_deref())?,
+        reset_on_logon: raw.reset_on_logon.unwrap_or(false),
+        cl_ord_ids: raw.cl_ord_ids.ok_or_else(|| missing(id, "cl_ord_ids"))?,
+    })
+}
+
+fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
+    let id = raw.id;
+    for (key, is_there) in [
+        ("client_comp_id", raw.client_comp_id.is_some()),
+        ("our_comp_id", raw.our_comp_id.is_some()),
+        ("versions", raw.versions.is_some()),
+        ("reset_on_logon", raw.reset_on_logon.is_some()),
+        ("cl_ord_ids", raw.cl_ord_ids.is_some()),
+    ] {
+        if is_there {
+            return Err(ConfigError(format!("session {id} is native; {key} is for FIX")));
+        }
+    }
+    Ok(ProtocolConfig::Native {
+        user: raw.user.clone().ok_or_else(|| missing(id, "user"))?,
+        password: raw.password.clone().ok_or_else(|| missing(id, "password"))?,
+    })
+}
+
+/// The versions that a client may speak: FIX 4.4 unless others are named.
+fn versions(session: u16, names: Option<&[String]>) -> Result<Vec<Version>, ConfigError> {
+    let Some(names) = names else {
+        return Ok(vec![Version::default()]);
+    };
+    if names.is_empty() {
+        return Err(ConfigError(format!("session {session}: versions is empty")));
+    }
+    let version = |name: &String| {
+        Version::from_name(name).ok_or_else(|| {
+            let known = Version::ALL.map(Version::name).join(", ");
+            ConfigError(format!("session {session}: version \"{name}\" is none of {known}"))
+        })
+    };
+    names.iter().map(version).collect()
+}
+
+fn comp_id(session: u16, key: &str, text: Option<&String>) -> Result<String, ConfigError> {
+    match text {
+        Some(text) if CompId::new(text.as_bytes()).is_some() => Ok(text.clone()),
+        Some(text) => Err(ConfigError(format!(
+            "session {session}: {key} = \"{text}\" is no CompID (printable ASCII, at most 64)"
+        ))),
+        None => Err(missing(session, key)),
+    }
+}
+
+fn missing(session: u16, key: &str) -> ConfigError {
+    ConfigError(format!("session {session} needs {key}"))
+}
+
+/// Whether what a client says at logon may name either of two sessions. Instances of one template are told apart by who
+/// came first; a session that is written out goes before a template.
+fn is_ambiguous(one: &SessionConfig, other: &SessionConfig) -> bool {
+    match (&one.protocol, &other.protocol) {
+        (
+            ProtocolConfig::Fix {
+                client_comp_id,
+                our_comp_id,
+                versions,
+                ..
+            },
+            ProtocolConfig::Fix {
+                client_comp_id: other_client,
+                our_comp_id: other_our,
+                versions: other_versions,
+                ..
+            },
+        ) => {
+            let is_same_template = one.template.is_some() && one.template == other.template;
+            let begins_alike = |version: &Version| {
+                let mut others = other_versions.iter();
+                others.any(|other| other.begin_string() == version.begin_string())
+            };
+            !is_same_template
+                && client_comp_id == other_client
+                && our_comp_id == other_our
+                && versions.iter().any(begins_alike)
+        }
+        (ProtocolConfig::Native { user, .. }, ProtocolConfig::Native { user: other, .. }) => user == other,
+        _ => false,
+    }
+}
