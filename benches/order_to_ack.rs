@@ -175,7 +175,8 @@ fn orders(cpu_a: usize, cpu_b: usize, count: usize) -> Outcome<(Vec<u64>, u64)> 
     let venue = venue.recv()?;
     let prepared = Gateway::prepare(gateway_config(folder.path(), venue, cpu_a, cpu_b)?, clock)?;
     let status = std::sync::Arc::clone(&prepared.statuses()[0]);
-    let shard = prepared.into_shards().pop().ok_or("the config has a shard")?;
+    let (_door, mut shards) = prepared.open()?;
+    let shard = shards.pop().ok_or("the config has a shard")?;
     let running = shard.run(Recorder::off(), |socket| socket)?;
     let start = Instant::now();
     while !status.all_links_up() {

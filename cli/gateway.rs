@@ -62,8 +62,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(file) => Some(exchange::Beside::load(file, clock)?),
         None => None,
     };
-    let running = gateway
-        .into_shards()
+    let (door, shards) = gateway.open()?;
+    let running = shards
         .into_iter()
         .zip(recorders)
         .map(|(shard, recorder): (PreparedShard, Recorder)| match beside.take() {
@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     println!("running; interrupt to stop");
     interrupt.wait();
+    drop(door);
     for shard in running {
         shard.stop()?;
     }

@@ -157,7 +157,8 @@ fn play(
     let gateway = Gateway::prepare(config, clock)?;
     let status = Arc::clone(&gateway.statuses()[0]);
     let prices = PriceFeed::open(gateway.config(), gateway.references())?.expect("the demo's config has a feed");
-    let shard = gateway.into_shards().pop().expect("the demo's config has a shard");
+    let (_door, mut shards) = gateway.open()?;
+    let shard = shards.pop().expect("the demo's config has a shard");
     let watch = Arc::new(Watch::default());
     let scenes = scenes(args.link);
     let (sender, receiver) = mpsc::channel();

@@ -166,11 +166,6 @@ impl ClientOutputs {
 }
 
 impl ClientOutput {
-    /// Whether a client is there.
-    pub(crate) const fn is_connected(&self) -> bool {
-        self.is_connected
-    }
-
     /// Whether something is still to be sent, or the connection to be closed.
     fn has_something(&self) -> bool {
         let unsent = self

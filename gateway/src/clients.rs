@@ -1,34 +1,37 @@
-//! The clients' sockets: accepts them, finds frames in what they send, knows whose connection is whose, sends what is
-//! theirs.
+//! The clients' sockets: takes those that the door hands on, finds frames in what they send, sends what is theirs.
 //!
 //! No decision about an order is made here. What comes out of a frame is journaled and goes to the shard; what the shard
 //! answers waits in [`ClientOutputs`](crate::client_output::ClientOutputs) until the end of the turn.
 
+use crate::client_output::ClientOutput;
 use crate::config::Config;
-use crate::limits::{LOGON_TIMEOUT_NS, MAX_PENDING_LOGONS, MAX_READY_SOCKETS, RECEIVE_BUFFER_BYTES};
+use crate::door::{Arrival, Hello, Refusal, refuse_fix};
+use crate::limits::{MAX_READY_SOCKETS, RECEIVE_BUFFER_BYTES};
 use crate::live::Live;
-use crate::logon::{Directory, refuse_fix};
 use crate::record::Record;
 use crate::shard::Shard;
 use net::poller::{Interest, Poller};
-use net::tcp::{Received, TcpListener, TcpStream};
-use net::{Link, SetupError, TcpOptions};
+use net::tcp::{Received, TcpStream};
+use net::{Link, SetupError};
 use proto::fix;
-use proto::soup::{self, Login, ServerEvent, ServerSession};
+use proto::soup::{self, Login, ServerEvent, ServerSession, SessionName};
+use rtrb::Consumer;
 use std::net::SocketAddr;
-use types::{Duration, SequenceNumber, SessionId, ShardId, Timestamp};
+use types::{Duration, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay};
 
-/// All connections of a shard, and its listeners.
+/// All connections of a shard.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    fix_listener: Option<TcpListener>,
-    native_listener: Option<TcpListener>,
+    /// Clients that the door hands on.
+    arrivals: Consumer<Arrival>,
     poller: Poller,
+    /// One a session of this shard.
     slots: Vec<Slot>,
-    /// By session id: the slot of its connection.
-    connected: Box<[Option<u32>]>,
-    directory: Directory,
-    /// When the next session heartbeat or logon timeout may be due.
+    /// By session id: its slot.
+    places: Box<[Option<u32>]>,
+    /// The name of the running session in SoupBinTCP: numbers start anew with it.
+    session_name: SessionName,
+    /// When the next heartbeat of a native session may be due.
     next_timeout: Timestamp,
     /// Slots that stopped reading for want of room somewhere.
     paused: usize,
@@ -38,14 +41,8 @@ pub(crate) struct Clients {
 /// What happened at the edge.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ClientCounters {
-    /// Connections accepted.
-    pub(crate) accepted: u64,
-    /// Connections closed at once: no slot was free.
-    pub(crate) no_slot: u64,
-    /// Logons refused: name, password, session.
+    /// Logons refused, for what the state of a session does not allow.
     pub(crate) logons_refused: u64,
-    /// Connections closed because no logon came in time.
-    pub(crate) logon_timeouts: u64,
     /// Connections closed because nothing came for too long.
     pub(crate) silent: u64,
     /// Connections closed because the client did not read what it was sent.
@@ -58,9 +55,10 @@ pub(crate) struct ClientCounters {
     pub(crate) closed: u64,
 }
 
-/// A place for one connection. Its buffer is allocated at start and stays.
+/// A place for the connection of one session. Its buffer is allocated at start and stays.
 #[derive(Debug)]
 struct Slot {
+    session: SessionId,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -70,10 +68,8 @@ struct Slot {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
+    peer: SocketAddr,
     wire: Wire,
-    /// Whose it is, once logged on.
-    session: Option<SessionId>,
-    opened: Timestamp,
     /// Frames wait in the buffer for room somewhere.
     is_paused: bool,
     /// The socket was full; the poller tells when it is not.
@@ -93,8 +89,6 @@ enum End {
     Closed,
     Malformed,
     Silent,
-    LogonTimeout,
-    LogonRefused,
     TooSlow,
 }
 
@@ -109,53 +103,28 @@ enum Step {
     End(End),
 }
 
-const FIX_LISTENER: u64 = u64::MAX;
-const NATIVE_LISTENER: u64 = u64::MAX - 1;
-
 /// Heartbeats and timeouts of connections are looked at this often, at least.
 const TIMEOUT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Options of clients' sockets: never wait to fill a segment, and notice a peer that is gone.
-const CLIENT_TCP: TcpOptions = TcpOptions {
-    no_delay: true,
-    quick_ack: false,
-    rto_min_us: Some(8_000),
-    user_timeout_ms: Some(30_000),
-    notsent_lowat: Some(128 << 10),
-    busy_poll_us: None,
-    prefer_busy_poll: false,
-    incoming_cpu: None,
-    send_buffer: None,
-    receive_buffer: None,
-};
-
 impl Clients {
-    /// Listens where the config says.
+    /// For the sessions of `shard`, nobody connected.
     ///
     /// # Errors
-    /// An address cannot be bound.
-    pub(crate) fn new(config: &Config, shard: ShardId) -> Result<Self, SetupError> {
-        let of_shard = &config.shards[usize::from(shard.0)];
-        let poller = Poller::new(MAX_READY_SOCKETS)?;
-        let listen = |address: Option<SocketAddr>, token| -> Result<Option<TcpListener>, SetupError> {
-            let Some(address) = address else { return Ok(None) };
-            let listener = TcpListener::bind(address, &CLIENT_TCP)?;
-            poller
-                .add(&listener, token, Interest::READ)
-                .map_err(|error| SetupError::new("watching a listener", error, "raise the limit of open files"))?;
-            Ok(Some(listener))
-        };
-        let fix_listener = listen(of_shard.fix_listen, FIX_LISTENER)?;
-        let native_listener = listen(of_shard.native_listen, NATIVE_LISTENER)?;
-        let slots = (0..Self::slot_count(config, shard)).map(|_| Slot::new()).collect();
+    /// Out of file descriptors.
+    pub(crate) fn new(config: &Config, shard: ShardId, arrivals: Consumer<Arrival>) -> Result<Self, SetupError> {
         let highest = config.sessions.iter().map(|session| session.id.0).max().unwrap_or(0);
+        let mut places = vec![None; usize::from(highest) + 1].into_boxed_slice();
+        let mut slots = Vec::new();
+        for session in config.sessions.iter().filter(|session| session.shard == shard) {
+            places[usize::from(session.id.0)] = u32::try_from(slots.len()).ok();
+            slots.push(Slot::new(session.id));
+        }
         Ok(Self {
-            fix_listener,
-            native_listener,
-            poller,
+            arrivals,
+            poller: Poller::new(MAX_READY_SOCKETS)?,
             slots,
-            connected: vec![None; usize::from(highest) + 1].into_boxed_slice(),
-            directory: Directory::new(config, shard),
+            places,
+            session_name: session_name(config.trading_day),
             next_timeout: Timestamp::NONE,
             paused: 0,
             counters: ClientCounters::default(),
@@ -164,24 +133,13 @@ impl Clients {
 
     /// Bytes that the receive buffers of `shard` take.
     pub(crate) fn memory_bytes(config: &Config, shard: ShardId) -> usize {
-        Self::slot_count(config, shard) * RECEIVE_BUFFER_BYTES
-    }
-
-    /// A slot a session, and some for connections that have not said yet who they are.
-    fn slot_count(config: &Config, shard: ShardId) -> usize {
-        config.sessions.iter().filter(|session| session.shard == shard).count() + MAX_PENDING_LOGONS
-    }
-
-    /// Where the shard listens: FIX, native.
-    pub(crate) fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
-        let address =
-            |listener: &Option<TcpListener>| listener.as_ref().and_then(|listener| listener.local_addr().ok());
-        (address(&self.fix_listener), address(&self.native_listener))
+        let sessions = config.sessions.iter().filter(|session| session.shard == shard).count();
+        sessions * RECEIVE_BUFFER_BYTES
     }
 
     /// Clients that are logged on.
     pub(crate) fn connected(&self) -> usize {
-        self.connected.iter().flatten().count()
+        self.slots.iter().filter(|slot| slot.connection.is_some()).count()
     }
 
     /// Counts since start.
@@ -191,21 +149,22 @@ impl Clients {
 
     /// Receives from whoever is ready and hands on what is whole. Returns whether anything came.
     pub(crate) fn receive<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) -> bool {
+        // Counted before the poll: a client that comes back has closed its old connection before, so the poll tells of
+        // that first.
+        let arrived = self.arrivals.slots();
         let ready = self.poller.poll(Duration(0)).unwrap_or(0);
         for index in 0..ready {
             let ready = self.poller.ready(index);
-            match ready.token {
-                FIX_LISTENER | NATIVE_LISTENER => self.accept(ready.token, shard, live),
-                token => {
-                    let place = usize::try_from(token).unwrap_or(usize::MAX);
-                    if ready.writable {
-                        self.writable(place);
-                    }
-                    if ready.readable {
-                        self.readable(place, shard, live);
-                    }
-                }
+            let place = usize::try_from(ready.token).unwrap_or(usize::MAX);
+            if ready.writable {
+                self.writable(place);
             }
+            if ready.readable {
+                self.readable(place, shard, live);
+            }
+        }
+        if arrived > 0 {
+            self.welcome(arrived, shard, live);
         }
         if self.paused > 0 {
             self.resume(shard, live);
@@ -213,58 +172,110 @@ impl Clients {
         if live.now >= self.next_timeout {
             self.timeouts(shard, live);
         }
-        ready > 0
+        ready > 0 || arrived > 0
     }
 
-    /// Takes every connection that waits.
-    fn accept<L: Link>(&mut self, token: u64, shard: &mut Shard, live: &mut Live<L>) {
-        let now = live.now;
-        loop {
-            let listener = if token == FIX_LISTENER {
-                &self.fix_listener
-            } else {
-                &self.native_listener
-            };
-            let Some(listener) = listener else { return };
-            // A connection that failed before it was accepted is no one's business.
-            let Ok(Some((stream, peer))) = listener.accept() else {
+    /// Takes so many of those that the door hands on, as far as the journal has room for what comes of it.
+    fn welcome<L: Link>(&mut self, count: usize, shard: &mut Shard, live: &mut Live<L>) {
+        for _ in 0..count {
+            if !live.journal_has_room() {
                 return;
-            };
-            self.counters.accepted += 1;
-            let free = self.slots.iter().position(|slot| slot.connection.is_none());
-            let Some(place) = free.or_else(|| self.longest_silent()) else {
-                self.counters.no_slot += 1;
-                tracing::warn!(%peer, "connection closed: every slot has a session; add slots to the limits");
-                continue;
-            };
-            if free.is_none() {
-                // Whoever holds connections open without a word must not keep others out.
-                self.end(place, End::LogonTimeout, shard, live);
             }
-            if self.poller.add(&stream, place as u64, Interest::READ).is_err() {
-                continue;
+            let Ok(arrival) = self.arrivals.pop() else { return };
+            match self.judge(&arrival, live) {
+                Ok((place, next)) => self.admit(place, next, arrival, shard, live),
+                Err(refusal) => self.refuse(arrival, refusal, live.now),
             }
-            let wire = if token == FIX_LISTENER {
-                Wire::Fix
-            } else {
-                Wire::Native(ServerSession::new(now, soup::Timing::default()))
-            };
-            self.slots[place].open(stream, wire, now);
         }
     }
 
-    /// The slot of the connection that has waited longest without a logon.
-    fn longest_silent(&self) -> Option<usize> {
-        let opened = |slot: &Slot| match &slot.connection {
-            Some(connection) if connection.session.is_none() => Some(connection.opened),
-            _ => None,
+    /// What the door cannot know: whether the session has a connection, and which number it goes on from. Gives that and
+    /// the session's slot.
+    fn judge<L: Link>(&self, arrival: &Arrival, live: &Live<L>) -> Result<(usize, SequenceNumber), Refusal> {
+        let session = arrival.session;
+        let place = self.places.get(usize::from(session.0)).copied().flatten();
+        let place = place.ok_or(Refusal::Unknown)? as usize;
+        let output = live.clients.get(session).ok_or(Refusal::Unknown)?;
+        if self.slots[place].connection.is_some() {
+            return Err(Refusal::AlreadyConnected);
+        }
+        let next = match &arrival.hello {
+            Hello::Fix => SequenceNumber(1),
+            Hello::Native { login, .. } => self.resumes_from(login, output)?,
         };
-        let waiting = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter_map(|(place, slot)| Some((opened(slot)?, place)));
-        waiting.min().map(|(_, place)| place)
+        Ok((place, next))
+    }
+
+    /// The number that a native client goes on from.
+    fn resumes_from(&self, login: &Login, output: &ClientOutput) -> Result<SequenceNumber, Refusal> {
+        if login.session != SessionName::BLANK && login.session != self.session_name {
+            return Err(Refusal::OtherSession);
+        }
+        let (oldest, next) = output.held().ok_or(Refusal::Unknown)?;
+        login
+            .resume_from(next)
+            .filter(|&from| from >= oldest)
+            .ok_or(Refusal::NotHeld)
+    }
+
+    /// Gives a client the slot of its session, and handles what it has sent so far as if it came now.
+    fn admit<L: Link>(
+        &mut self,
+        place: usize,
+        next: SequenceNumber,
+        arrival: Arrival,
+        shard: &mut Shard,
+        live: &mut Live<L>,
+    ) {
+        let Arrival {
+            stream,
+            peer,
+            session,
+            hello,
+            bytes,
+        } = arrival;
+        if let Err(error) = self.poller.add(&stream, place as u64, Interest::READ) {
+            tracing::error!(%error, session = session.0, "watching a client's socket");
+            return;
+        }
+        let mut answer = [0; soup::MAX_PACKET_LENGTH];
+        let (wire, length) = match hello {
+            Hello::Fix => (Wire::Fix, 0),
+            Hello::Native { mut server, .. } => {
+                let length = server.accept(live.now, self.session_name, next, &mut answer);
+                (Wire::Native(server), length)
+            }
+        };
+        self.slots[place].open(Connection::new(stream, peer, wire), &bytes);
+        if let Some(output) = live.clients.wake(session) {
+            output.connect(next);
+            output.push_unnumbered(&answer[..length]);
+        }
+        tracing::info!(session = session.0, %peer, "client connected");
+        live.append(&Record::SessionUp { session });
+        shard.on_session_up(live.now, session, live);
+        live.received();
+        self.frames(place, shard, live);
+    }
+
+    /// Tells a client that it does not come in. Best effort: its connection ends here.
+    fn refuse(&mut self, arrival: Arrival, refusal: Refusal, now: Timestamp) {
+        self.counters.logons_refused += 1;
+        let (session, peer) = (arrival.session.0, arrival.peer);
+        tracing::warn!(session, %peer, reason = refusal.text(), "logon refused");
+        let mut stream = arrival.stream;
+        match arrival.hello {
+            Hello::Fix => {
+                let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
+                drop(stream.send(refuse_fix(now, &arrival.bytes, refusal, &mut buffer)));
+            }
+            Hello::Native { mut server, .. } => {
+                let mut packet = [0; soup::MAX_PACKET_LENGTH];
+                let length = server.reject(refusal.in_soup(), &mut packet);
+                drop(stream.send(&packet[..length]));
+            }
+        }
+        stream.close();
     }
 
     /// Takes what the socket has and handles what is whole.
@@ -305,41 +316,32 @@ impl Clients {
 
     /// Handles the first frame in a slot's buffer.
     fn frame<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) -> Step {
-        let Self {
-            slots,
-            directory,
-            connected,
-            counters,
-            ..
-        } = self;
+        let Self { slots, counters, .. } = self;
         let slot = &mut slots[place];
         let bytes = &slot.buffer[slot.start..slot.end];
         let Some(connection) = &mut slot.connection else {
             return Step::Incomplete;
         };
-        if !live.journal_has_room()
-            || connection
-                .session
-                .is_some_and(|session| !live.clients.has_room(session))
-        {
+        if !live.journal_has_room() || !live.clients.has_room(slot.session) {
             return Step::NoRoom;
         }
         let mut desk = Desk {
-            place,
-            directory,
-            connected,
+            session: slot.session,
             shard,
             live,
         };
-        match connection.wire {
-            Wire::Native(_) => desk.native_frame(connection, bytes),
+        match &mut connection.wire {
+            Wire::Native(server) => desk.native_frame(server, bytes),
             Wire::Fix => match fix::frame(bytes) {
                 fix::Frame::Incomplete => Step::Incomplete,
                 fix::Frame::Garbled(skip, _) => {
                     counters.garbled += 1;
                     Step::Used(skip)
                 }
-                fix::Frame::Message(length) => desk.fix_message(connection, &bytes[..length]),
+                fix::Frame::Message(length) => {
+                    desk.message(&bytes[..length]);
+                    Step::Used(length)
+                }
             },
         }
     }
@@ -390,7 +392,7 @@ impl Clients {
         let open = live.open_position();
         for index in 0..live.clients.waiting() {
             let session = live.clients.waiting_session(index);
-            let Some(place) = self.connected[usize::from(session.0)] else {
+            let Some(place) = self.places[usize::from(session.0)] else {
                 continue;
             };
             if let Some(end) = self.send_one(place as usize, session, open, live) {
@@ -446,28 +448,21 @@ impl Clients {
         };
         slot.start = 0;
         slot.end = 0;
+        let session = slot.session;
         connection.stream.close();
         self.counters.closed += 1;
         match end {
             End::Closed => {}
             End::Malformed => self.counters.malformed += 1,
             End::Silent => self.counters.silent += 1,
-            End::LogonTimeout => self.counters.logon_timeouts += 1,
-            End::LogonRefused => self.counters.logons_refused += 1,
             End::TooSlow => self.counters.too_slow += 1,
         }
-        let peer = connection
-            .stream
-            .peer_addr()
-            .map_or_else(|_| "gone".to_owned(), |peer| peer.to_string());
         tracing::info!(
-            session = connection.session.map(|id| id.0),
-            peer,
+            session = session.0,
+            peer = %connection.peer,
             reason = end.text(),
             "client connection ended"
         );
-        let Some(session) = connection.session else { return };
-        self.connected[usize::from(session.0)] = None;
         if let Some(output) = live.clients.get_mut(session) {
             output.disconnect();
         }
@@ -475,158 +470,80 @@ impl Clients {
         shard.on_session_down(live.now, session, live);
     }
 
-    /// Heartbeats of native sessions, silence, and logons that never came.
+    /// Heartbeats of native sessions, and their silence.
     fn timeouts<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) {
         self.next_timeout = live.now + TIMEOUT_INTERVAL;
         for place in 0..self.slots.len() {
-            let Some(connection) = &mut self.slots[place].connection else {
+            let slot = &mut self.slots[place];
+            let Some(Connection {
+                wire: Wire::Native(server),
+                ..
+            }) = &mut slot.connection
+            else {
                 continue;
             };
-            let waits_for_logon = connection.session.is_none();
-            let end = match &mut connection.wire {
-                _ if waits_for_logon && live.now.since(connection.opened).0 >= LOGON_TIMEOUT_NS => {
-                    Some(End::LogonTimeout)
-                }
-                Wire::Fix => None,
-                Wire::Native(server) => {
-                    let mut packet = [0; soup::HEADER_LENGTH];
-                    match server.on_timeout(live.now, &mut packet) {
-                        Ok(0) => None,
-                        Ok(length) => {
-                            if let Some(output) = connection.session.and_then(|session| live.clients.wake(session)) {
-                                output.push_unnumbered(&packet[..length]);
-                            }
-                            None
-                        }
-                        Err(soup::SoupError::LoginTimeout) => Some(End::LogonTimeout),
-                        Err(_) => Some(End::Silent),
+            let mut packet = [0; soup::HEADER_LENGTH];
+            match server.on_timeout(live.now, &mut packet) {
+                Ok(0) => {}
+                Ok(length) => {
+                    if let Some(output) = live.clients.wake(slot.session) {
+                        output.push_unnumbered(&packet[..length]);
                     }
                 }
-            };
-            if let Some(end) = end {
-                self.end(place, end, shard, live);
+                Err(_) => self.end(place, End::Silent, shard, live),
             }
         }
     }
 }
 
-/// Where a frame of one connection is handled.
+/// Where the frames of one session are handled.
 struct Desk<'a, L> {
-    place: usize,
-    directory: &'a Directory,
-    connected: &'a mut [Option<u32>],
+    session: SessionId,
     shard: &'a mut Shard,
     live: &'a mut Live<L>,
 }
 
 impl<L: Link> Desk<'_, L> {
-    fn native_frame(&mut self, connection: &mut Connection, bytes: &[u8]) -> Step {
-        let Wire::Native(server) = &mut connection.wire else {
-            return Step::End(End::Malformed);
-        };
+    fn native_frame(&mut self, server: &mut ServerSession, bytes: &[u8]) -> Step {
         let (packet, used) = match soup::parse(bytes) {
             Ok(Some(found)) => found,
             Ok(None) => return Step::Incomplete,
             Err(_) => return Step::End(End::Malformed),
         };
         match server.on_packet(self.live.now, packet) {
-            Ok(Some(ServerEvent::Message(message))) => {
-                if let Some(session) = connection.session {
-                    self.message(session, message);
-                }
-            }
-            Ok(Some(ServerEvent::Login(login))) => {
-                if let Err(end) = self.native_login(connection, &login) {
-                    return Step::End(end);
-                }
-            }
+            Ok(Some(ServerEvent::Message(message))) => self.message(message),
             Ok(Some(ServerEvent::Logout)) => return Step::End(End::Closed),
             Ok(Some(ServerEvent::Debug(_)) | None) => {}
-            Err(_) => return Step::End(End::Malformed),
+            // A second login is none of what a client may send.
+            Ok(Some(ServerEvent::Login(_))) | Err(_) => return Step::End(End::Malformed),
         }
         Step::Used(used)
     }
 
-    /// A FIX message. The first of a connection must be a Logon of a session that is not connected; everything else about
-    /// it is the session's to judge.
-    fn fix_message(&mut self, connection: &mut Connection, message: &[u8]) -> Step {
-        if connection.session.is_none() {
-            let header = fix::Header::parse(message);
-            if header.msg_type != fix::msg_type::LOGON {
-                return Step::End(End::Malformed);
-            }
-            match self
-                .directory
-                .fix(header.sender_comp_id, header.target_comp_id, &self.live.clients)
-            {
-                Ok(session) => self.bind(connection, session, SequenceNumber(1)),
-                Err(refusal) => {
-                    tracing::warn!(reason = refusal.text(), "FIX logon refused");
-                    let mut logout = [0; fix::MAX_MESSAGE_LENGTH];
-                    let logout = refuse_fix(self.live.now, &header, refusal, &mut logout);
-                    // Best effort: the connection ends right after.
-                    drop(connection.stream.send(logout));
-                    return Step::End(End::LogonRefused);
-                }
-            }
-        }
-        if let Some(session) = connection.session {
-            self.message(session, message);
-        }
-        Step::Used(message.len())
-    }
-
-    /// Answers a native login.
-    fn native_login(&mut self, connection: &mut Connection, login: &Login) -> Result<(), End> {
-        let Wire::Native(server) = &mut connection.wire else {
-            return Err(End::Malformed);
-        };
-        let mut packet = [0; soup::MAX_PACKET_LENGTH];
-        match self.directory.native(login, &self.live.clients) {
-            Err(refusal) => {
-                tracing::warn!(
-                    user = login.user_name.as_str(),
-                    reason = refusal.text(),
-                    "native logon refused"
-                );
-                let length = server.reject(refusal.in_soup(), &mut packet);
-                // Best effort: the connection ends right after.
-                drop(connection.stream.send(&packet[..length]));
-                Err(End::LogonRefused)
-            }
-            Ok((session, next)) => {
-                let length = server.accept(self.live.now, self.directory.session_name(), next, &mut packet);
-                self.bind(connection, session, next);
-                if let Some(output) = self.live.clients.wake(session) {
-                    output.push_unnumbered(&packet[..length]);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// The connection is this session's from here on.
-    fn bind(&mut self, connection: &mut Connection, session: SessionId, next: SequenceNumber) {
-        connection.session = Some(session);
-        self.connected[usize::from(session.0)] = u32::try_from(self.place).ok();
-        if let Some(output) = self.live.clients.wake(session) {
-            output.connect(next);
-        }
-        tracing::info!(session = session.0, "client logged on");
-        self.live.append(&Record::SessionUp { session });
-        self.shard.on_session_up(self.live.now, session, self.live);
-    }
-
     /// A message of a client: into the journal, then to the shard.
-    fn message(&mut self, session: SessionId, message: &[u8]) {
+    fn message(&mut self, message: &[u8]) {
+        let session = self.session;
         self.live.append(&Record::ClientMessage { session, message });
         self.shard.on_client_message(self.live.now, session, message, self.live);
     }
 }
 
-impl Slot {
-    fn new() -> Self {
+impl Connection {
+    const fn new(stream: TcpStream, peer: SocketAddr, wire: Wire) -> Self {
         Self {
+            stream,
+            peer,
+            wire,
+            is_paused: false,
+            awaits_writable: false,
+        }
+    }
+}
+
+impl Slot {
+    fn new(session: SessionId) -> Self {
+        Self {
+            session,
             buffer: vec![0; RECEIVE_BUFFER_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -634,17 +551,12 @@ impl Slot {
         }
     }
 
-    fn open(&mut self, stream: TcpStream, wire: Wire, now: Timestamp) {
+    /// A connection of which these bytes have been received.
+    fn open(&mut self, connection: Connection, bytes: &[u8]) {
+        self.buffer[..bytes.len()].copy_from_slice(bytes);
         self.start = 0;
-        self.end = 0;
-        self.connection = Some(Connection {
-            stream,
-            wire,
-            session: None,
-            opened: now,
-            is_paused: false,
-            awaits_writable: false,
-        });
+        self.end = bytes.len();
+        self.connection = Some(connection);
     }
 
     /// Moves what is left to the front, so that there is room behind it.
@@ -661,9 +573,12 @@ impl End {
             Self::Closed => "closed",
             Self::Malformed => "not the protocol",
             Self::Silent => "nothing came for too long",
-            Self::LogonTimeout => "no logon came",
-            Self::LogonRefused => "logon refused",
             Self::TooSlow => "reads too slowly",
         }
     }
+}
+
+/// The trading day as text: numbers start anew with it.
+fn session_name(day: TradingDay) -> SessionName {
+    SessionName::new(day.0.to_string().as_bytes()).unwrap_or(SessionName::BLANK)
 }

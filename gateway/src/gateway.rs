@@ -5,14 +5,16 @@ use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
 use crate::config::{Config, LinkConfig};
 use crate::crossing::{self, Crossing, Lane};
+use crate::door::{self, Arrival, Door};
 use crate::executor::{self, Component, Placement, Running};
+use crate::limits::MAX_PENDING_LOGONS;
 use crate::live::Live;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
 use crate::replay::{Kept, Recovered, ReplayError, Summary};
 use crate::session;
 use crate::shared_limits::SharedLimits;
-use crate::status::{Schedule, Status};
+use crate::status::{DoorStatus, Schedule, Status};
 use crate::worker::Worker;
 use journal::{JournalError, JournalReader, JournalWriter};
 use latency::Recorder;
@@ -20,6 +22,7 @@ use latency::clock::Clock;
 use net::link::{AnyLink, Resume};
 use net::udp::UdpPeer;
 use net::{Datagram, Link, SetupError};
+use rtrb::{Consumer, Producer};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +32,11 @@ use types::{InstrumentId, SessionId, ShardId, TradingDay, VenueId};
 /// A gateway of which everything is checked and recovered. What belongs to a shard's own thread is built there.
 pub struct Gateway {
     config: Arc<Config>,
+    clock: Clock,
     references: References,
+    /// The door's ends of the queues to the shards.
+    arrivals: Vec<Producer<Arrival>>,
+    door_status: Arc<DoorStatus>,
     statuses: Vec<Arc<Status>>,
     shards: Vec<PreparedShard>,
     summaries: Vec<Summary>,
@@ -43,6 +50,7 @@ pub struct PreparedShard {
     journal: JournalWriter,
     recovered: Recovered,
     crossings: Vec<Crossing>,
+    arrivals: Consumer<Arrival>,
     references: References,
     shared: SharedLimits,
     status: Arc<Status>,
@@ -79,6 +87,7 @@ impl Gateway {
             recovered.push(found);
         }
         let crossings = connect(&config, &recovered);
+        let (arrivals, queues) = door::queues(config.shards.len());
         let statuses = config
             .shards
             .iter()
@@ -89,14 +98,16 @@ impl Gateway {
             .into_iter()
             .zip(recovered)
             .zip(crossings)
+            .zip(queues)
             .zip(&config.shards)
-            .map(|(((journal, recovered), crossings), shard)| PreparedShard {
+            .map(|((((journal, recovered), crossings), arrivals), shard)| PreparedShard {
                 config: Arc::clone(&config),
                 id: shard.id,
                 clock,
                 journal,
                 recovered,
                 crossings,
+                arrivals,
                 references: references.clone(),
                 shared: shared.clone(),
                 status: Arc::clone(&statuses[usize::from(shard.id.0)]),
@@ -104,14 +115,18 @@ impl Gateway {
             .collect();
         Ok(Self {
             config,
+            clock,
             references,
+            arrivals,
+            door_status: Arc::default(),
             statuses,
             shards,
             summaries,
         })
     }
 
-    /// Looks for what a shard needs of the host: permitted CPUs, io_uring, locked memory.
+    /// Looks for what a gateway needs of the host: permitted CPUs, io_uring, open files, locked memory. Raises the limit of
+    /// open files as far as the host lets it.
     ///
     /// # Errors
     /// What is missing, and what to do about it.
@@ -130,6 +145,14 @@ impl Gateway {
         }
         if let Err(refused) = net::host::io_uring() {
             return Err(StartError::Host(refused.to_string()));
+        }
+        let files = (config.sessions.len() + MAX_PENDING_LOGONS) as u64 + OTHER_OPEN_FILES;
+        if let Some(soft) = net::host::raise_open_files(files).soft
+            && soft < files
+        {
+            return Err(StartError::Host(format!(
+                "{files} files may have to be open at once, the limit is {soft}; raise it with `ulimit -n {files}` or LimitNOFILE"
+            )));
         }
         let memlock = net::host::memlock();
         let needed = LOCKED_BYTES_A_SHARD * config.shards.len() as u64;
@@ -163,6 +186,12 @@ impl Gateway {
         &self.statuses
     }
 
+    /// The numbers of the door.
+    #[must_use]
+    pub const fn door_status(&self) -> &Arc<DoorStatus> {
+        &self.door_status
+    }
+
     /// What each shard's journal held, by [`ShardId`].
     #[must_use]
     pub fn summaries(&self) -> &[Summary] {
@@ -188,6 +217,7 @@ impl Gateway {
                 sum(&|shard| ClientOutputs::memory_bytes(config, shard)),
             ),
             ("receive buffers", sum(&|shard| Clients::memory_bytes(config, shard))),
+            ("connections that log on", door::memory_bytes(config.shards.len())),
             (
                 "rings between shards",
                 crossing::memory_bytes(config.shards.len(), config.crossing_messages, config.open_orders()),
@@ -197,10 +227,19 @@ impl Gateway {
         ]
     }
 
-    /// The shards, to be built and run.
-    #[must_use]
-    pub fn into_shards(self) -> Vec<PreparedShard> {
-        self.shards
+    /// Opens the door, and gives the shards, to be built and run. Clients that come before their shard runs wait for it.
+    ///
+    /// # Errors
+    /// An address cannot be bound.
+    pub fn open(self) -> Result<(Door, Vec<PreparedShard>), SetupError> {
+        let door = Door::open(
+            &self.config,
+            self.clock,
+            self.arrivals,
+            &self.statuses,
+            self.door_status,
+        )?;
+        Ok((door, self.shards))
     }
 }
 
@@ -270,6 +309,7 @@ impl PreparedShard {
             journal,
             mut recovered,
             crossings,
+            arrivals,
             references,
             shared,
             status,
@@ -281,9 +321,7 @@ impl PreparedShard {
             .map(|(venue, kept)| link(&venue.links[usize::from(id.0)], kept, clock, &mut wrap))
             .collect::<Result<Vec<_>, _>>()?;
         let venue_sequences = recovered.venues.iter().map(|kept| kept.next_send).collect();
-        let clients = Clients::new(&config, id)?;
-        let (fix, native) = clients.addresses();
-        status.set_addresses(fix, native);
+        let clients = Clients::new(&config, id, arrivals)?;
         let outputs = std::mem::replace(&mut recovered.clients, ClientOutputs::none());
         let live = Live::new(
             clock,
@@ -352,6 +390,9 @@ impl<L: Link> Worker<L> {
         }
     }
 }
+
+/// Open files that are no clients' sockets: journals, links, rings, the log.
+const OTHER_OPEN_FILES: u64 = 512;
 
 /// What glommio locks for its rings, a shard.
 const LOCKED_BYTES_A_SHARD: u64 = 512 << 10;

@@ -1,7 +1,8 @@
 //! The gateway: one shard a core, each with its sessions, order logic, journal and venue links wired together.
 //!
 //! Where to read: [`shard`] is the way of an order, in decisions alone. `worker` is the loop that feeds it from sockets,
-//! links and rings. [`effects`] is the seam between the two, `live` and [`replay`] its two sides.
+//! links and rings; [`door`] is where clients come in. [`effects`] is the seam between the two, `live` and [`replay`] its
+//! two sides.
 #![forbid(unsafe_code)]
 
 mod client_output;
@@ -9,6 +10,7 @@ mod clients;
 pub mod config;
 mod crossing;
 pub mod dictionary;
+pub mod door;
 pub mod effects;
 pub mod executor;
 pub mod feed;
@@ -17,7 +19,6 @@ pub mod harness;
 mod instruments;
 pub mod limits;
 mod live;
-mod logon;
 mod outbox;
 pub mod record;
 pub mod references;

@@ -22,8 +22,15 @@ pub const MAX_FRAME_LENGTH: usize = 4_096;
 /// half a frame never blocks the buffer.
 pub const RECEIVE_BUFFER_BYTES: usize = 4 * MAX_FRAME_LENGTH;
 
-/// Connections of a shard that have not logged on yet. One more takes the place of the one that has waited longest.
-pub const MAX_PENDING_LOGONS: usize = 64;
+/// Connections of the gateway that have not logged on yet. One more takes the place of the one that has said nothing for
+/// longest.
+pub const MAX_PENDING_LOGONS: usize = 1_024;
+
+/// Connections that are accepted at one address before those that came earlier are looked at.
+pub const MAX_ACCEPTS_A_TURN: usize = 64;
+
+/// Clients on their way from the door to one shard.
+pub const MAX_ARRIVALS: usize = 64;
 
 /// A connection that has not logged on after this long is closed, nanoseconds.
 pub const LOGON_TIMEOUT_NS: u64 = 5_000_000_000;

@@ -22,7 +22,7 @@ pub struct Status {
     pub connected: AtomicU64,
     /// Connections that ended, for whatever reason.
     pub disconnected: AtomicU64,
-    /// Logons refused.
+    /// Logons that the shard refused; see [`DoorStatus::refused`] for the others.
     pub logons_refused: AtomicU64,
     /// FIX messages that were skipped: wrong length or checksum.
     pub garbled: AtomicU64,
@@ -40,6 +40,27 @@ pub struct Status {
     pub anomalies: AtomicU64,
     /// Bytes appended to the journal.
     pub journal_position: AtomicU64,
+}
+
+/// The numbers of the door: of connections that are nobody's yet.
+#[derive(Default, Debug)]
+pub struct DoorStatus {
+    /// Connections accepted.
+    pub accepted: AtomicU64,
+    /// Clients handed on to their shard.
+    pub handed_on: AtomicU64,
+    /// Logons refused: name, password.
+    pub refused: AtomicU64,
+    /// Connections closed because no logon came in time.
+    pub timed_out: AtomicU64,
+    /// Connections closed because another wanted their place.
+    pub gave_way: AtomicU64,
+    /// Connections closed because what came is not the protocol.
+    pub malformed: AtomicU64,
+    /// Connections that the peer closed before a logon.
+    pub closed: AtomicU64,
+    /// FIX messages before a Logon that were skipped: wrong length or checksum.
+    pub garbled: AtomicU64,
 }
 
 /// The numbers of one venue link.

@@ -35,6 +35,22 @@ pub fn open_files() -> Limit {
     limit(libc::RLIMIT_NOFILE)
 }
 
+/// Raises the soft limit of open files to `wanted`, or as far as the hard limit lets it, and gives what holds then. Never
+/// lowers it.
+pub fn raise_open_files(wanted: u64) -> Limit {
+    let now = open_files();
+    let Some(soft) = now.soft.filter(|&soft| soft < wanted) else {
+        return now;
+    };
+    let raised = libc::rlimit {
+        rlim_cur: now.hard.map_or(wanted, |hard| wanted.min(hard)).max(soft),
+        rlim_max: now.hard.unwrap_or(libc::RLIM_INFINITY),
+    };
+    // SAFETY: the kernel reads `raised`, which has its layout. When it refuses, the limit is as it was.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) };
+    open_files()
+}
+
 /// Release of the running kernel, as `uname -r` has it.
 #[must_use]
 pub fn kernel() -> String {
@@ -160,6 +176,17 @@ mod tests {
                 .soft
                 .is_none_or(|soft| memlock().hard.is_none_or(|hard| soft <= hard))
         );
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_as_far_as_it_goes_and_never_lowered() {
+        let before = open_files();
+        assert_eq!(raise_open_files(1), before);
+        let wanted = before.soft.unwrap_or(u64::MAX).saturating_add(1);
+        let after = raise_open_files(wanted);
+        assert_eq!(after.hard, before.hard);
+        assert!(after.soft >= before.soft && after.soft <= Some(wanted).max(before.soft));
+        assert!(after.soft == before.hard || after.soft.is_none_or(|soft| soft >= wanted));
     }
 
     #[test]

@@ -207,7 +207,8 @@ fn a_whole_worker_with_its_sockets_allocates_nothing() {
     let gateway = Gateway::prepare(config, clock).expect("the gateway starts");
     gateway.references().store(ALFA, &alfa(clock.now()));
     let status = Arc::clone(&gateway.statuses()[0]);
-    let shard = gateway.into_shards().pop().expect("a shard");
+    let (_door, mut shards) = gateway.open().expect("free ports");
+    let shard = shards.pop().expect("a shard");
     let mut worker = shard.build(Recorder::off(), |socket| socket).expect("a worker");
 
     let (_, address) = status.addresses();

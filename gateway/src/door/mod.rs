@@ -1,0 +1,115 @@
+//! The door: where clients come in.
+//!
+//! A shard must not be held up by who is not a client yet: connections that say nothing, half a message, a wrong password.
+//! So a thread of its own, which may sleep, has all listeners. It accepts a connection, waits a bounded time for the first
+//! message, judges it, and hands the socket and the bytes received so far to the shard of the session it names, over a
+//! bounded queue. From there on the connection is the shard's alone.
+//!
+//! The door knows from the config who may come in. What depends on the state of a session is not its business: whether it
+//! has a connection already, and which numbers it goes on with. The shard judges that.
+//!
+//! Since the first message names the session, it does not matter at which address a client connects: every FIX port of the
+//! gateway takes every FIX session, every native port every native one.
+
+mod directory;
+mod keeper;
+mod line_limit;
+mod logon;
+mod refusal;
+
+use crate::config::Config;
+use crate::limits::MAX_ARRIVALS;
+use crate::status::{DoorStatus, Status};
+use keeper::Keeper;
+use latency::clock::Clock;
+use net::SetupError;
+use net::tcp::TcpStream;
+use proto::soup::{Login, ServerSession};
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use types::SessionId;
+
+pub(crate) use refusal::{Refusal, refuse_fix};
+
+/// A client that may come in, on its way to the shard of its session.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
+    /// Whose session it wants.
+    pub(crate) session: SessionId,
+    pub(crate) hello: Hello,
+    /// What was received and is not handled: of FIX from the Logon on, of the native protocol what follows the login. At
+    /// most [`MAX_FRAME_LENGTH`](crate::limits::MAX_FRAME_LENGTH) bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// How a client began.
+#[derive(Debug)]
+pub(crate) enum Hello {
+    /// With a Logon, the first message of the bytes. The session judges what else is in it.
+    Fix,
+    /// With a login, not answered yet. Its password has been taken out.
+    Native { server: ServerSession, login: Login },
+}
+
+/// The open door. It closes when this is dropped.
+#[derive(Debug)]
+pub struct Door {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The queues from the door to each shard, by [`ShardId`](types::ShardId).
+pub(crate) fn queues(shards: usize) -> (Vec<Producer<Arrival>>, Vec<Consumer<Arrival>>) {
+    (0..shards).map(|_| RingBuffer::new(MAX_ARRIVALS)).unzip()
+}
+
+/// Bytes that the door takes at most, for the sum at start-up.
+pub(crate) const fn memory_bytes(shards: usize) -> usize {
+    keeper::MEMORY_BYTES + shards * MAX_ARRIVALS * size_of::<Arrival>()
+}
+
+impl Door {
+    /// Listens wherever the config says, writes into the statuses where that is, and lets clients in from now on.
+    ///
+    /// # Errors
+    /// An address cannot be bound, or no thread can be had.
+    pub(crate) fn open(
+        config: &Config,
+        clock: Clock,
+        queues: Vec<Producer<Arrival>>,
+        statuses: &[Arc<Status>],
+        status: Arc<DoorStatus>,
+    ) -> Result<Self, SetupError> {
+        let mut keeper = Keeper::new(config, clock, queues, statuses, status)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let run = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                keeper.turn();
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("door".to_owned())
+            .spawn(run)
+            .map_err(|error| SetupError::new("starting the door's thread", error, "raise the limit of processes"))?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic there was printed there.
+            drop(thread.join());
+        }
+    }
+}
