@@ -222,7 +222,7 @@ impl ClientOutput {
         if !self.is_connected || native.next >= native.sent.next() {
             return false;
         }
-        let mut packet = [0; soup::HEADER_LENGTH + native::MAX_MESSAGE_LENGTH];
+        let mut packet = [0; soup::HEADER_LENGTH + native::MAX_ANSWER_LENGTH];
         let before = native.next;
         while native.next < native.sent.next() {
             let Some((message, position)) = native.sent.get(native.next) else {

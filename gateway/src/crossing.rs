@@ -61,7 +61,8 @@ struct Outgoing {
 }
 
 /// Longest message: kind, what a native report leaves out, native message.
-pub(crate) const MAX_LENGTH: usize = REPORT_HEAD + native::MAX_MESSAGE_LENGTH;
+pub(crate) const MAX_LENGTH: usize = REPORT_HEAD + native::MAX_ANSWER_LENGTH;
+const _: () = assert!(MAX_LENGTH > native::MAX_MESSAGE_LENGTH, "a request fits as well");
 
 /// Bytes before the native report in a report between shards.
 const REPORT_HEAD: usize = 1 + 8 + 4 + 8 + 16;

@@ -98,6 +98,7 @@ impl Shard {
             Request::Cancel(cancel) => self.on_cancel(now, cancel, effects),
             Request::Replace(replace) => self.on_replace(now, replace, effects),
             Request::MassCancel(mass) => self.on_mass_cancel(now, mass, effects),
+            Request::Status(_) | Request::MassStatus(_) => self.refuse(now, request, Reason::UnsupportedOrder, effects),
         }
     }
 
@@ -358,6 +359,8 @@ impl Shard {
             Request::Cancel(cancel) => self.orders.refuse_cancel(cancel, reason),
             Request::Replace(replace) => self.orders.refuse_replace(replace, reason),
             Request::MassCancel(mass) => self.orders.refuse_mass_cancel(mass, reason),
+            Request::Status(status) => self.orders.refuse_status(status, reason),
+            Request::MassStatus(mass) => self.orders.end_mass_status(mass, 0, reason),
         };
         self.report(now, &report, effects);
     }

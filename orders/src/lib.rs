@@ -29,6 +29,7 @@ mod own;
 mod report;
 mod risk;
 mod state;
+mod status;
 mod venue;
 
 pub use audit::AuditError;

@@ -37,7 +37,9 @@ impl Orders {
                 ExecType::Rejected => self.on_rejected(slot, report, sink),
                 ExecType::Replaced => self.on_replaced(now, slot, report, sink),
                 ExecType::RequestRejected => self.on_request_rejected(now, slot, report, sink),
-                ExecType::Triggered | ExecType::Status | ExecType::MassCancelAccepted => Err(Anomaly::Unexpected),
+                ExecType::Triggered | ExecType::Status | ExecType::StatusEnd | ExecType::MassCancelAccepted => {
+                    Err(Anomaly::Unexpected)
+                }
             }
             .map(|()| order_id)
         });

@@ -19,7 +19,10 @@ pub use ids::{
 };
 pub use instrument::{Instrument, LimitClass, Symbol};
 pub use market::{Bbo, Quote, TradingDay};
-pub use order::{CancelOrder, MassCancel, NewOrder, OrderTerms, OrderType, ReplaceOrder, Request, Side, TimeInForce};
+pub use order::{
+    CancelOrder, MassCancel, MassStatusRequest, NewOrder, OrderStatusRequest, OrderTerms, OrderType, ReplaceOrder,
+    Request, Side, TimeInForce,
+};
 pub use price::{Notional, Price};
 pub use quantity::Quantity;
 pub use reason::Reason;

@@ -1,6 +1,6 @@
 //! Requests of a client, decoded: what left the session is one of these, and nobody checks its form again.
 
-use crate::ids::{AccountId, ClientOrderId, InstrumentId, SessionId, Trigger};
+use crate::ids::{AccountId, ClientOrderId, InstrumentId, OrderId, SessionId, Trigger};
 use crate::price::Price;
 use crate::quantity::Quantity;
 use crate::time::Timestamp;
@@ -144,6 +144,34 @@ pub struct MassCancel {
     pub instrument: Option<InstrumentId>,
 }
 
+/// Ask how one order stands. It changes nothing and uses up no number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderStatusRequest {
+    /// The order's number: of the order, or of its last accepted replace; 0 when it is asked for by `order_id` alone.
+    pub client_order_id: ClientOrderId,
+    /// The gateway's number for the order; 0 when it is asked for by the client's.
+    pub order_id: OrderId,
+    /// The order's instrument.
+    pub instrument: InstrumentId,
+    /// The session it came in by.
+    pub session: SessionId,
+    /// The order's side.
+    pub side: Side,
+    /// The client's number for this request; the answer has it as its original client order id. 0: none.
+    pub request: u64,
+}
+
+/// Ask how all open orders of a session stand, or those of one instrument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MassStatusRequest {
+    /// The session whose orders are told.
+    pub session: SessionId,
+    /// Only this instrument; `None` for all.
+    pub instrument: Option<InstrumentId>,
+    /// The client's number for this request; the answers have it as their original client order id. 0: none.
+    pub request: u64,
+}
+
 /// Whatever a client may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
@@ -155,6 +183,10 @@ pub enum Request {
     Replace(ReplaceOrder),
     /// Cancel many orders.
     MassCancel(MassCancel),
+    /// How one order stands.
+    Status(OrderStatusRequest),
+    /// How many orders stand.
+    MassStatus(MassStatusRequest),
 }
 
 impl Side {
@@ -248,7 +280,7 @@ impl Default for OrderTerms {
 }
 
 impl Request {
-    /// The client's number for the request.
+    /// The client's number that the request uses up; 0 for one that only asks.
     #[must_use]
     pub const fn client_order_id(&self) -> ClientOrderId {
         match self {
@@ -256,6 +288,7 @@ impl Request {
             Self::Cancel(cancel) => cancel.client_order_id,
             Self::Replace(replace) => replace.client_order_id,
             Self::MassCancel(mass) => mass.client_order_id,
+            Self::Status(_) | Self::MassStatus(_) => ClientOrderId(0),
         }
     }
 
@@ -267,6 +300,8 @@ impl Request {
             Self::Cancel(cancel) => cancel.session,
             Self::Replace(replace) => replace.session,
             Self::MassCancel(mass) => mass.session,
+            Self::Status(status) => status.session,
+            Self::MassStatus(mass) => mass.session,
         }
     }
 }

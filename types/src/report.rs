@@ -30,6 +30,8 @@ pub enum ExecType {
     Triggered = 9,
     /// How the order stands, because somebody asked; nothing happened (FIX 150=I).
     Status = 10,
+    /// All orders of a mass status were told: `quantity` is how many. In FIX it is the last of them that says so (912).
+    StatusEnd = 11,
 }
 
 /// One report, in the terms of whoever receives it.
@@ -85,6 +87,7 @@ impl ExecType {
             8 => Self::MassCancelAccepted,
             9 => Self::Triggered,
             10 => Self::Status,
+            11 => Self::StatusEnd,
             _ => return None,
         })
     }
@@ -101,7 +104,8 @@ impl ExecReport {
             | ExecType::RequestRejected
             | ExecType::MassCancelAccepted
             | ExecType::Triggered
-            | ExecType::Status => false,
+            | ExecType::Status
+            | ExecType::StatusEnd => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The numbered messages of one native session: what was sent, what is still to be sent, and what can be sent again when
 //! the client logs on and asks.
 
-use proto::native::MAX_MESSAGE_LENGTH;
+use proto::native::MAX_ANSWER_LENGTH;
 use types::SequenceNumber;
 
 /// The last `capacity` messages, each with the journal position it waits for.
@@ -16,7 +16,7 @@ pub(crate) struct SentMessages {
 struct Slot {
     position: u64,
     length: u8,
-    bytes: [u8; MAX_MESSAGE_LENGTH],
+    bytes: [u8; MAX_ANSWER_LENGTH],
 }
 
 impl SentMessages {
@@ -25,7 +25,7 @@ impl SentMessages {
         let empty = Slot {
             position: 0,
             length: 0,
-            bytes: [0; MAX_MESSAGE_LENGTH],
+            bytes: [0; MAX_ANSWER_LENGTH],
         };
         Self {
             slots: vec![empty; capacity.max(1)].into_boxed_slice(),

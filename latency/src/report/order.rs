@@ -221,7 +221,11 @@ impl Outcome {
                     self.end(ExecType::Fill);
                 }
             }
-            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status => {}
+            ExecType::RequestRejected
+            | ExecType::MassCancelAccepted
+            | ExecType::Triggered
+            | ExecType::Status
+            | ExecType::StatusEnd => {}
         }
     }
 

@@ -196,7 +196,7 @@ impl Venue {
             Some(Request::New(order)) => self.on_new(order, mood),
             Some(Request::Cancel(cancel)) => self.on_cancel(&cancel),
             Some(Request::Replace(replace)) => self.on_replace(&replace, mood),
-            Some(Request::MassCancel(_)) | None => {}
+            Some(Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_)) | None => {}
         }
     }
 
@@ -748,7 +748,9 @@ impl Model {
                 _ => {}
             },
             ExecType::New | ExecType::Canceled | ExecType::Rejected | ExecType::Expired => {}
-            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status => unreachable!(),
+            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => {
+                unreachable!()
+            }
         }
         let is_over = exec.ends_order();
         let open = if is_over { 0 } else { live.lots - live.traded };

@@ -192,7 +192,9 @@ impl FixExecType {
             ExecType::Rejected => Some(Self::Rejected),
             ExecType::Expired => Some(Self::Expired),
             ExecType::Status => Some(Self::OrderStatus),
-            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Triggered => None,
+            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::StatusEnd => {
+                None
+            }
         }
     }
 }

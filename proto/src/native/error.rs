@@ -37,6 +37,8 @@ pub enum DecodeError {
     InvalidExecType = 14,
     /// Not a symbol.
     InvalidSymbol = 15,
+    /// An instruction that is not known.
+    UnsupportedInstruction = 16,
 }
 
 impl DecodeError {
@@ -57,13 +59,16 @@ impl DecodeError {
         Self::InvalidPrice,
         Self::InvalidExecType,
         Self::InvalidSymbol,
+        Self::UnsupportedInstruction,
     ];
 
     /// The reason that the peer is given.
     #[must_use]
     pub const fn reason(self) -> Reason {
         match self {
-            Self::UnsupportedTimeInForce | Self::UnsupportedOrderType => Reason::UnsupportedOrder,
+            Self::UnsupportedTimeInForce | Self::UnsupportedOrderType | Self::UnsupportedInstruction => {
+                Reason::UnsupportedOrder
+            }
             Self::InvalidQuantity => Reason::InvalidQuantity,
             Self::InvalidPrice => Reason::InvalidPrice,
             _ => Reason::MalformedMessage,
@@ -95,6 +100,7 @@ impl DecodeError {
             Self::InvalidPrice => "limit order without a price, or market order with one",
             Self::InvalidExecType => "unknown execution type",
             Self::InvalidSymbol => "not a symbol",
+            Self::UnsupportedInstruction => "instruction is not supported",
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The header: block length, template id, schema id, version, each u16.
 //!
-//! All of it is fixed by the template, so the header of a good message is one of nine numbers of 64 bits, and decoding
+//! All of it is fixed by the template, so the header of a good message is one of a few numbers of 64 bits, and decoding
 //! begins with one comparison. What was wrong is only asked when none of them is met.
 
 use super::DecodeError;
 use super::instrument::{InstrumentDefinitionLayout, InstrumentRequestLayout};
+use super::long::{NewOrderLongLayout, ReplaceOrderLongLayout};
 use super::received::RequestsReceivedLayout;
 use super::report::{ExecutionReportLayout, RejectLayout};
 use super::request::{CancelOrderLayout, MassCancelLayout, NewOrderLayout, ReplaceOrderLayout};
+use super::status::{MassStatusRequestLayout, OrderStatusRequestLayout};
 
 /// Bytes of the header.
 pub const HEADER_LENGTH: usize = 8;
@@ -30,6 +32,14 @@ pub enum Template {
     MassCancel = 4,
     /// Ask for definitions.
     InstrumentRequest = 5,
+    /// A new order with terms.
+    NewOrderLong = 6,
+    /// New price, total and terms for one order.
+    ReplaceOrderLong = 7,
+    /// How does one order stand.
+    OrderStatusRequest = 8,
+    /// How do the orders of the session stand.
+    MassStatusRequest = 9,
     /// What became of an order or request.
     ExecutionReport = 11,
     /// A message that could not be taken.
@@ -48,6 +58,10 @@ impl Template {
         Self::ReplaceOrder,
         Self::MassCancel,
         Self::InstrumentRequest,
+        Self::NewOrderLong,
+        Self::ReplaceOrderLong,
+        Self::OrderStatusRequest,
+        Self::MassStatusRequest,
         Self::ExecutionReport,
         Self::Reject,
         Self::InstrumentDefinition,
@@ -63,6 +77,10 @@ impl Template {
             Self::ReplaceOrder => size_of::<ReplaceOrderLayout>(),
             Self::MassCancel => size_of::<MassCancelLayout>(),
             Self::InstrumentRequest => size_of::<InstrumentRequestLayout>(),
+            Self::NewOrderLong => size_of::<NewOrderLongLayout>(),
+            Self::ReplaceOrderLong => size_of::<ReplaceOrderLongLayout>(),
+            Self::OrderStatusRequest => size_of::<OrderStatusRequestLayout>(),
+            Self::MassStatusRequest => size_of::<MassStatusRequestLayout>(),
             Self::ExecutionReport => size_of::<ExecutionReportLayout>(),
             Self::Reject => size_of::<RejectLayout>(),
             Self::InstrumentDefinition => size_of::<InstrumentDefinitionLayout>(),
@@ -79,6 +97,10 @@ impl Template {
             3 => Self::ReplaceOrder,
             4 => Self::MassCancel,
             5 => Self::InstrumentRequest,
+            6 => Self::NewOrderLong,
+            7 => Self::ReplaceOrderLong,
+            8 => Self::OrderStatusRequest,
+            9 => Self::MassStatusRequest,
             11 => Self::ExecutionReport,
             12 => Self::Reject,
             13 => Self::InstrumentDefinition,
@@ -101,7 +123,7 @@ impl Template {
     }
 
     /// The header as a number.
-    #[allow(clippy::cast_possible_truncation, reason = "a message has at most 64 bytes")]
+    #[allow(clippy::cast_possible_truncation, reason = "a message has at most 96 bytes")]
     pub(super) const fn header(self) -> u64 {
         let block_length = (self.length() - HEADER_LENGTH) as u64;
         block_length | (self as u64) << 16 | (SCHEMA_ID as u64) << 32 | (SCHEMA_VERSION as u64) << 48

@@ -11,9 +11,11 @@
 mod error;
 mod header;
 mod instrument;
+mod long;
 mod received;
 mod report;
 mod request;
+mod status;
 
 pub use error::DecodeError;
 pub use header::{HEADER_LENGTH, SCHEMA_ID, SCHEMA_VERSION, Template};
@@ -27,16 +29,19 @@ use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Longest message, bytes. Every writer takes a buffer that is at least this long.
-pub const MAX_MESSAGE_LENGTH: usize = 64;
+pub const MAX_MESSAGE_LENGTH: usize = 96;
 
-/// Most lots that a message carries: the value above is the null of SBE. An order for more is to be refused before it is
-/// encoded; a larger template will carry it.
+/// Longest message of a server, bytes.
+pub const MAX_ANSWER_LENGTH: usize = 64;
+
+/// Most lots that an order may have: the value above is the null of SBE in the plain messages and the reports. An order
+/// for more is to be refused before it is encoded.
 pub const MAX_QUANTITY: Quantity = Quantity(u32::MAX as u64 - 1);
 
 /// Any message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// Client: a new order, cancel, replace or mass cancel.
+    /// Client: what it wants of its orders.
     Request(Request),
     /// Client: define this instrument, or all.
     InstrumentRequest(Option<InstrumentId>),
@@ -56,9 +61,14 @@ pub enum Message {
 /// The bytes are no message of this schema, or a field has a value that it may not have.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     match Template::of(bytes)? {
-        Template::NewOrder | Template::CancelOrder | Template::ReplaceOrder | Template::MassCancel => {
-            decode_request(bytes).map(Message::Request)
-        }
+        Template::NewOrder
+        | Template::CancelOrder
+        | Template::ReplaceOrder
+        | Template::MassCancel
+        | Template::NewOrderLong
+        | Template::ReplaceOrderLong
+        | Template::OrderStatusRequest
+        | Template::MassStatusRequest => decode_request(bytes).map(Message::Request),
         Template::InstrumentRequest => instrument::decode_request(bytes).map(Message::InstrumentRequest),
         Template::ExecutionReport => decode_report(bytes).map(Message::Report),
         Template::Reject => report::decode_reject(bytes).map(Message::Reject),

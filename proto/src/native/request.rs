@@ -1,4 +1,5 @@
-//! NewOrder, CancelOrder, ReplaceOrder, MassCancel: 48 bytes each, and what they share is at the same place in each.
+//! NewOrder, CancelOrder, ReplaceOrder, MassCancel: 48 bytes each, and what they share is at the same place in each. Orders
+//! that ask for more than price, quantity and time in force are in `long.rs`.
 //!
 //! | offset | field | |
 //! |---|---|---|
@@ -23,6 +24,8 @@ use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::header::{diagnose, header_of};
+use super::long::{NEW_ORDER_LONG, NewOrderLongLayout, REPLACE_ORDER_LONG, ReplaceOrderLongLayout};
+use super::status::{MASS_STATUS_REQUEST, MassStatusRequestLayout, ORDER_STATUS_REQUEST, OrderStatusRequestLayout};
 use super::{DecodeError, MAX_QUANTITY, Template, emit, view, wire_lots};
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -118,22 +121,45 @@ pub fn decode_request(bytes: &[u8]) -> Result<Request, DecodeError> {
         CANCEL_ORDER => view::<CancelOrderLayout>(bytes)?.parse().map(Request::Cancel),
         REPLACE_ORDER => view::<ReplaceOrderLayout>(bytes)?.parse().map(Request::Replace),
         MASS_CANCEL => view::<MassCancelLayout>(bytes)?.parse().map(Request::MassCancel),
+        _ => decode_rare(bytes),
+    }
+}
+
+/// Out of the way of the plain messages.
+#[inline(never)]
+fn decode_rare(bytes: &[u8]) -> Result<Request, DecodeError> {
+    match header_of(bytes) {
+        NEW_ORDER_LONG => view::<NewOrderLongLayout>(bytes)?.parse().map(Request::New),
+        REPLACE_ORDER_LONG => view::<ReplaceOrderLongLayout>(bytes)?.parse().map(Request::Replace),
+        ORDER_STATUS_REQUEST => view::<OrderStatusRequestLayout>(bytes)?.parse().map(Request::Status),
+        MASS_STATUS_REQUEST => Ok(Request::MassStatus(view::<MassStatusRequestLayout>(bytes)?.parse())),
         _ => Err(diagnose(bytes)),
     }
 }
 
-/// Encodes a request; returns its length.
+/// Encodes a request in the shortest message that carries it; returns its length.
 ///
 /// # Panics
 /// When `out` is shorter than [`MAX_MESSAGE_LENGTH`](super::MAX_MESSAGE_LENGTH), or the quantity is above
 /// [`MAX_QUANTITY`].
 pub fn encode_request(request: &Request, out: &mut [u8]) -> usize {
     match request {
-        Request::New(order) => emit(&NewOrderLayout::of(order), out),
+        Request::New(order) if is_plain(order.order_type, &order.terms) => emit(&NewOrderLayout::of(order), out),
+        Request::New(order) => emit(&NewOrderLongLayout::of(order), out),
         Request::Cancel(cancel) => emit(&CancelOrderLayout::of(cancel), out),
-        Request::Replace(replace) => emit(&ReplaceOrderLayout::of(replace), out),
+        Request::Replace(replace) if !replace.price.is_null() && replace.terms == OrderTerms::NONE => {
+            emit(&ReplaceOrderLayout::of(replace), out)
+        }
+        Request::Replace(replace) => emit(&ReplaceOrderLongLayout::of(replace), out),
         Request::MassCancel(mass) => emit(&MassCancelLayout::of(mass), out),
+        Request::Status(status) => emit(&OrderStatusRequestLayout::of(status), out),
+        Request::MassStatus(mass) => emit(&MassStatusRequestLayout::of(mass), out),
     }
+}
+
+/// Whether the plain message carries an order of this type with these terms.
+fn is_plain(order_type: OrderType, terms: &OrderTerms) -> bool {
+    matches!(order_type, OrderType::Market | OrderType::Limit) && *terms == OrderTerms::NONE
 }
 
 impl NewOrderLayout {
@@ -264,14 +290,14 @@ impl MassCancelLayout {
     }
 }
 
-fn client_order_id(wire: U64) -> Result<ClientOrderId, DecodeError> {
+pub(super) fn client_order_id(wire: U64) -> Result<ClientOrderId, DecodeError> {
     match wire.get() {
         0 => Err(DecodeError::NoClientOrderId),
         id => Ok(ClientOrderId(id)),
     }
 }
 
-fn side(wire: u8) -> Result<Side, DecodeError> {
+pub(super) fn side(wire: u8) -> Result<Side, DecodeError> {
     Side::from_u8(wire).ok_or(DecodeError::InvalidSide)
 }
 

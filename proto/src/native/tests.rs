@@ -9,8 +9,9 @@ use std::{format, vec};
 
 use proptest::prelude::*;
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecId, ExecType, MassCancel, NewOrder, OrderId, OrderTerms, OrderType,
-    Price, Reason, ReplaceOrder, SessionId, ShardId, Side, Symbol, TimeInForce, Trigger,
+    AccountId, CancelOrder, ClientOrderId, ExecId, ExecType, MassCancel, MassStatusRequest, NewOrder, OrderId,
+    OrderStatusRequest, OrderTerms, OrderType, Price, Reason, ReplaceOrder, SessionId, ShardId, Side, Symbol,
+    TimeInForce, Timestamp, Trigger,
 };
 
 use super::*;
@@ -69,6 +70,79 @@ fn accepted() -> ExecReport {
         leaves: Quantity(250),
         cumulative: Quantity::ZERO,
         reason: Reason::None,
+    }
+}
+
+fn with_terms() -> NewOrder {
+    NewOrder {
+        client_order_id: ClientOrderId(1008),
+        time_in_force: TimeInForce::GoodTillDate,
+        terms: OrderTerms {
+            display: Quantity(50),
+            expires: Timestamp(1_767_225_600_000_000_000),
+            post_only: true,
+            ..OrderTerms::NONE
+        },
+        ..limit_order()
+    }
+}
+
+fn stop_order() -> NewOrder {
+    NewOrder {
+        client_order_id: ClientOrderId(1009),
+        side: Side::Sell,
+        order_type: OrderType::Stop,
+        time_in_force: TimeInForce::GoodTillCancel,
+        price: Price::NULL,
+        quantity: MAX_QUANTITY,
+        trigger: Trigger::NONE,
+        terms: OrderTerms {
+            stop_price: Price(99_500_000_000),
+            ..OrderTerms::NONE
+        },
+        ..limit_order()
+    }
+}
+
+fn pegged_order() -> NewOrder {
+    NewOrder {
+        client_order_id: ClientOrderId(1010),
+        order_type: OrderType::PegPrimary,
+        price: Price(101_000_000_000),
+        trigger: Trigger::NONE,
+        terms: OrderTerms {
+            min_quantity: Quantity(100),
+            peg_offset: Price(-10_000_000),
+            ..OrderTerms::NONE
+        },
+        ..limit_order()
+    }
+}
+
+fn replace_with_terms() -> ReplaceOrder {
+    ReplaceOrder {
+        client_order_id: ClientOrderId(1011),
+        orig_client_order_id: ClientOrderId(1009),
+        instrument: InstrumentId(7),
+        session: SessionId(3),
+        side: Side::Sell,
+        price: Price::NULL,
+        quantity: Quantity(200),
+        terms: OrderTerms {
+            stop_price: Price(99_000_000_000),
+            ..OrderTerms::NONE
+        },
+    }
+}
+
+fn status_of_one() -> OrderStatusRequest {
+    OrderStatusRequest {
+        client_order_id: ClientOrderId(1001),
+        order_id: OrderId::new(ShardId(2), 9),
+        instrument: InstrumentId(7),
+        session: SessionId(3),
+        side: Side::Buy,
+        request: 31,
     }
 }
 
@@ -154,6 +228,16 @@ fn meanings() -> Vec<Message> {
         Message::Request(Request::MassCancel(mass(1005, None))),
         Message::InstrumentRequest(Some(InstrumentId(7))),
         Message::InstrumentRequest(None),
+        Message::Request(Request::New(with_terms())),
+        Message::Request(Request::New(stop_order())),
+        Message::Request(Request::New(pegged_order())),
+        Message::Request(Request::Replace(replace_with_terms())),
+        Message::Request(Request::Status(status_of_one())),
+        Message::Request(Request::MassStatus(MassStatusRequest {
+            session: SessionId(3),
+            instrument: None,
+            request: 32,
+        })),
         Message::Report(accepted()),
         Message::Report(fill),
         Message::Report(refused),
@@ -273,6 +357,7 @@ fn each_side_takes_only_what_the_other_may_send() {
 #[test]
 fn a_field_that_may_not_have_its_value_is_refused_with_its_error() {
     let order = encoded(&Message::Request(Request::New(limit_order())));
+    let long = encoded(&Message::Request(Request::New(with_terms())));
     let report = encoded(&Message::Report(accepted()));
     let null = i64::MIN.to_le_bytes();
     for (message, offset, value, error) in [
@@ -285,8 +370,14 @@ fn a_field_that_may_not_have_its_value_is_refused_with_its_error() {
         (&order, 39, &[0x25], DecodeError::UnsupportedTimeInForce),
         (&order, 39, &[0x30], DecodeError::UnsupportedOrderType),
         (&order, 39, &[0x10], DecodeError::InvalidPrice),
+        (&long, 12, &[2], DecodeError::UnsupportedInstruction),
+        (&long, 16, &null, DecodeError::InvalidPrice),
+        (&long, 39, &[0x31], DecodeError::InvalidPrice),
+        (&long, 39, &[0x70], DecodeError::UnsupportedOrderType),
+        (&long, 48, &[0; 8], DecodeError::InvalidQuantity),
+        (&long, 52, &[1], DecodeError::InvalidQuantity),
         (&report, 60, &[0], DecodeError::InvalidExecType),
-        (&report, 60, &[11], DecodeError::InvalidExecType),
+        (&report, 60, &[12], DecodeError::InvalidExecType),
         (&report, 61, &[0], DecodeError::InvalidSide),
     ] {
         let mut bytes = message.clone();
@@ -352,50 +443,79 @@ fn price() -> impl Strategy<Value = Price> {
     (i64::MIN + 1..=i64::MAX).prop_map(Price)
 }
 
+fn order_type() -> impl Strategy<Value = OrderType> {
+    (1_u8..=6).prop_map(|value| OrderType::from_u8(value).unwrap())
+}
+
+fn time_in_force() -> impl Strategy<Value = TimeInForce> {
+    proptest::sample::select(&[0, 1, 2, 3, 4, 6, 7]).prop_map(|value| TimeInForce::from_u8(value).unwrap())
+}
+
+/// Of any kind: which terms go together is not for the wire to say. Most orders have none.
+fn terms() -> impl Strategy<Value = OrderTerms> {
+    let any_terms = any::<(i64, u64, u64, i64, u64, bool)>().prop_map(|terms| OrderTerms {
+        stop_price: Price(terms.0),
+        display: Quantity(terms.1),
+        min_quantity: Quantity(terms.2),
+        peg_offset: Price(terms.3),
+        expires: Timestamp(terms.4),
+        post_only: terms.5,
+    });
+    prop_oneof![Just(OrderTerms::NONE), any_terms]
+}
+
 prop_compose! {
     fn new_order()(
         client_order_id in 1_u64.., instrument: u32, account: u32, session: u16, side in side(),
-        limit in proptest::option::of(price()), immediate: bool, quantity in lots(), trigger: u64,
+        order_type in order_type(), time_in_force in time_in_force(), limit in price(), has_limit: bool,
+        quantity in lots(), trigger: u64, terms in terms(),
     ) -> NewOrder {
+        let has_limit = match order_type {
+            OrderType::Limit | OrderType::StopLimit => true,
+            OrderType::Market | OrderType::Stop => false,
+            OrderType::PegPrimary | OrderType::PegMid => has_limit,
+        };
         NewOrder {
             client_order_id: ClientOrderId(client_order_id),
             instrument: InstrumentId(instrument),
             account: AccountId(account),
             session: SessionId(session),
             side,
-            order_type: if limit.is_some() { OrderType::Limit } else { OrderType::Market },
-            time_in_force: if immediate { TimeInForce::ImmediateOrCancel } else { TimeInForce::Day },
-            price: limit.unwrap_or(Price::NULL),
+            order_type,
+            time_in_force,
+            price: if has_limit { limit } else { Price::NULL },
             quantity,
             trigger: Trigger(trigger),
- terms: OrderTerms::NONE,
-}
+            terms,
+        }
     }
 }
 
 prop_compose! {
     fn request()(
-        order in new_order(), orig_client_order_id: u64, price in price(), kind in 0..4, all: bool,
+        order in new_order(), orig_client_order_id: u64, kind in 0..6, all: bool, order_id: u64,
     ) -> Request {
-        let NewOrder { client_order_id, instrument, session, side, quantity, .. } = order;
+        let NewOrder { client_order_id, instrument, session, side, price, quantity, terms, .. } = order;
         let orig_client_order_id = ClientOrderId(orig_client_order_id);
+        let one_or_all = (!all && instrument.0 != 0).then_some(instrument);
         match kind {
             0 => Request::New(order),
             1 => Request::Cancel(CancelOrder { client_order_id, orig_client_order_id, instrument, session, side }),
             2 => Request::Replace(ReplaceOrder {
-                client_order_id, orig_client_order_id, instrument, session, side, price, quantity,
- terms: OrderTerms::NONE,
-}),
-            _ => Request::MassCancel(MassCancel {
-                client_order_id, session, instrument: (!all && instrument.0 != 0).then_some(instrument),
+                client_order_id, orig_client_order_id, instrument, session, side, price, quantity, terms,
             }),
+            3 => Request::MassCancel(MassCancel { client_order_id, session, instrument: one_or_all }),
+            4 => Request::Status(OrderStatusRequest {
+                client_order_id, order_id: OrderId(order_id), instrument, session, side, request: order_id,
+            }),
+            _ => Request::MassStatus(MassStatusRequest { session, instrument: one_or_all, request: order_id }),
         }
     }
 }
 
 prop_compose! {
     fn report()(
-        exec_type in (1_u8..=8).prop_map(|value| ExecType::from_u8(value).unwrap()),
+        exec_type in (1_u8..=11).prop_map(|value| ExecType::from_u8(value).unwrap()),
         ids: (u64, u64, u64), instrument: u32, session: u16, side in side(), price: i64,
         cumulative in 0..=MAX_QUANTITY.0 / 2, leaves in 0..=MAX_QUANTITY.0 / 2, quantity in lots(),
         reason in proptest::sample::select(Reason::ALL),
@@ -468,15 +588,15 @@ proptest! {
     #[test]
     fn a_garbled_message_is_refused_or_is_another_good_one(
         message in message(),
-        damage in proptest::collection::vec((0_usize..64, any::<u8>()), 1..6),
-        cut in proptest::option::of(0_usize..64),
+        damage in proptest::collection::vec((0_usize..96, any::<u8>()), 1..6),
+        cut in proptest::option::of(0_usize..96),
     ) {
         let mut bytes = encoded(&message);
         for (at, value) in damage {
             let length = bytes.len();
             bytes[at % length] = value;
         }
-        bytes.truncate(cut.unwrap_or(64));
+        bytes.truncate(cut.unwrap_or(96));
         match decode(&bytes) {
             Ok(message) => prop_assert_eq!(decode(&encoded(&message)), Ok(message)),
             Err(error) => {
@@ -487,7 +607,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..112)) {
         let _ = decode(&bytes);
     }
 }

@@ -120,8 +120,8 @@ impl FixWire {
             Request::New(order) => self.write_new(now, order, traded, out),
             Request::Cancel(cancel) => self.write_cancel(now, cancel, traded, out),
             Request::Replace(replace) => self.write_replace(now, replace, traded, out),
-            // The client cancels one by one.
-            Request::MassCancel(_) => (),
+            // The client cancels one by one, and knows how its orders stand.
+            Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_) => (),
         }
     }
 

@@ -201,7 +201,7 @@ impl Ledger {
             ExecType::Replaced => order.replace(report),
             ExecType::RequestRejected => order.reject_request(report),
             // Never sent to a client that asks for neither stops nor how its orders stand.
-            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status => false,
+            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => false,
         };
         if !fits {
             *order = before;

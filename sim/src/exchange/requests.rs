@@ -67,6 +67,7 @@ impl Market {
             Request::Cancel(cancel) => work.on_cancel(cancel),
             Request::Replace(replace) => work.on_replace(replace),
             Request::MassCancel(mass) => work.on_mass_cancel(mass),
+            Request::Status(_) | Request::MassStatus(_) => work.refuse(request, Reason::UnsupportedOrder),
         }
     }
 
@@ -79,7 +80,9 @@ impl Market {
                 (order.instrument, order.side, limit, order.quantity)
             }
             Request::Replace(replace) => (replace.instrument, replace.side, Some(replace.price), replace.quantity),
-            Request::Cancel(_) | Request::MassCancel(_) => return FIXED_REPORTS,
+            Request::Cancel(_) | Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_) => {
+                return FIXED_REPORTS;
+            }
         };
         let Some(book) = self.desk.listing.book(instrument) else {
             return FIXED_REPORTS;
@@ -384,8 +387,8 @@ impl<O: Outputs> Work<'_, O> {
                 *instrument,
                 *side,
             ),
-            Request::MassCancel(mass) => (
-                self.blank(ExecType::RequestRejected, exec_id, mass.client_order_id),
+            Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_) => (
+                self.blank(ExecType::RequestRejected, exec_id, request.client_order_id()),
                 OrderId(0),
             ),
         };

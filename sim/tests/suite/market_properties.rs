@@ -445,7 +445,11 @@ impl Run {
                 assert!(self.told.remove(&id).is_some(), "an order ends twice");
             }
             ExecType::Triggered => {}
-            ExecType::Rejected | ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Status => return,
+            ExecType::Rejected
+            | ExecType::RequestRejected
+            | ExecType::MassCancelAccepted
+            | ExecType::Status
+            | ExecType::StatusEnd => return,
         }
         if let Some(told) = self.told.get(&id) {
             assert_eq!(report.leaves, told.quantity - told.cumulative);

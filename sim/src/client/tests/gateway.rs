@@ -206,7 +206,9 @@ impl Gateway {
                 self.live.insert(number, live);
                 self.report(now, ExecType::Replaced, number, orig, &live, Reason::None);
             }
-            Request::MassCancel(_) => panic!("the client cancels one by one"),
+            Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_) => {
+                panic!("the client cancels one by one")
+            }
         }
     }
 
