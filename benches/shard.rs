@@ -19,7 +19,7 @@ use gateway::Config;
 use gateway::harness::Harness;
 use journal::{JournalWriter, Watermark};
 use latency::clock::Clock;
-use proto::fix::{self, Body, Encoder, MessageHeader, NewOrderSingle, TimePrecision, msg_type, tag};
+use proto::fix::{self, Body, Encoder, MessageHeader, NewOrderSingle, TimePrecision, Version, msg_type, tag};
 use proto::{native, soup};
 use std::error::Error;
 use std::hint::black_box;
@@ -311,6 +311,7 @@ impl Bench {
 
     fn encode_fix(&mut self, body: &impl Body, out: &mut Vec<u8>) {
         let header = MessageHeader {
+            version: Version::Fix44,
             sender_comp_id: b"TRADER",
             target_comp_id: b"TICKGATE",
             sequence: self.next_message,

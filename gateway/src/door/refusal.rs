@@ -64,6 +64,7 @@ pub(crate) fn refuse_fix<'b>(
     let logon = FixLogon::parse(message);
     let cut = |text| <[u8]>::split_at_checked(text, fix::MAX_VALUE_LENGTH).map_or(text, |(head, _)| head);
     let header = fix::MessageHeader {
+        version: fix::Version::default(),
         sender_comp_id: cut(logon.target_comp_id),
         target_comp_id: cut(logon.sender_comp_id),
         sequence: 1,

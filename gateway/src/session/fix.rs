@@ -7,9 +7,9 @@ use crate::effects::Effects;
 use crate::instruments::Instruments;
 use orders::Report;
 use proto::fix::{
-    self, Application, Body, BusinessMessageReject, BusinessRejectReason, CancelRejectResponseTo, CloseReason, CompId,
-    Digits, ExecutionReport, FixExecType, NewOrderSingle, OrdStatus, OrderCancelReject, OrderCancelReplaceRequest,
-    OrderCancelRequest, Output, ResetOnLogon, Role, Session, Violation, msg_type,
+    self, Application, Body, BusinessRejectReason, CancelRejectResponseTo, CloseReason, CompId, Digits,
+    ExecutionReport, FixExecType, NewOrderSingle, OrdStatus, OrderCancelReject, OrderCancelReplaceRequest,
+    OrderCancelRequest, Output, ResetOnLogon, Role, Scratch, Session, Violation, msg_type,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
@@ -120,22 +120,25 @@ impl FixSession {
     pub(super) fn decode<E: Effects>(
         &mut self,
         now: Timestamp,
-        message: &[u8],
+        frame: &[u8],
+        scratch: &mut Scratch,
         instruments: &Instruments,
         effects: &mut E,
     ) -> Incoming {
         let mut out = Out { id: self.id, effects };
-        let Some(application) = self.session.on_frame(now, message, &mut out) else {
+        let Some(application) = self.session.on_frame(now, frame, scratch, &mut out) else {
             return Incoming::Nothing;
         };
-        let body = application.body;
+        let message = &application.message;
         let decoded = match application.msg_type {
-            msg_type::NEW_ORDER_SINGLE => NewOrderSingle::decode(body).map(|order| self.new_order(&order, instruments)),
+            msg_type::NEW_ORDER_SINGLE => {
+                NewOrderSingle::decode(message).map(|order| self.new_order(&order, instruments))
+            }
             msg_type::ORDER_CANCEL_REQUEST => {
-                OrderCancelRequest::decode(body).map(|cancel| self.cancel(&cancel, instruments))
+                OrderCancelRequest::decode(message).map(|cancel| self.cancel(&cancel, instruments))
             }
             msg_type::ORDER_CANCEL_REPLACE_REQUEST => {
-                OrderCancelReplaceRequest::decode(body).map(|replace| self.replace(&replace, instruments))
+                OrderCancelReplaceRequest::decode(message).map(|replace| self.replace(&replace, instruments))
             }
             _ => Ok(self.unsupported(now, &application, effects)),
         };
@@ -243,13 +246,9 @@ impl FixSession {
         if message.is_reject() {
             return Incoming::Nothing;
         }
-        let reject = BusinessMessageReject {
-            ref_seq_num: message.sequence.0,
-            ref_msg_type: message.msg_type,
-            reason: BusinessRejectReason::UnsupportedMessageType,
-            text: b"message type is not supported",
-        };
-        self.send(now, &reject, effects);
+        let reason = BusinessRejectReason::UnsupportedMessageType;
+        let mut out = Out { id: self.id, effects };
+        self.session.reject_business(now, message, reason, b"", &mut out);
         Incoming::Malformed
     }
 
@@ -263,7 +262,7 @@ impl FixSession {
     ) -> Incoming {
         let mut out = Out { id: self.id, effects };
         self.session
-            .reject(now, message.sequence, message.msg_type, violation, &mut out);
+            .reject(now, message.sequence, &message.message, violation, &mut out);
         Incoming::Malformed
     }
 

@@ -11,6 +11,7 @@ use crate::effects::Effects;
 use crate::instruments::Instruments;
 use fix::FixSession;
 use orders::Report;
+use proto::fix::Scratch;
 use types::{ClientOrderId, InstrumentId, Reason, Request, SessionId, ShardId, Timestamp};
 
 pub(crate) use cl_ord_ids::CL_ORD_IDS_MAX;
@@ -27,6 +28,8 @@ pub(crate) struct Sessions {
     next_timer: Option<(Timestamp, SessionId)>,
     /// FIX sessions of this shard: those that have timers.
     with_timers: Vec<SessionId>,
+    /// Where a FIX message is scanned into, whichever session it is of.
+    scratch: Scratch,
 }
 
 /// One session.
@@ -95,6 +98,7 @@ impl Sessions {
             entries,
             next_timer: None,
             with_timers,
+            scratch: Scratch::new(),
         }
     }
 
@@ -120,7 +124,7 @@ impl Sessions {
         match &mut entry.protocol {
             Protocol::Native => native::decode(session, message, effects),
             Protocol::Fix(fix) => {
-                let incoming = fix.decode(now, message, instruments, effects);
+                let incoming = fix.decode(now, message, &mut self.scratch, instruments, effects);
                 let due = fix.next_timer();
                 self.note_timer(session, due);
                 incoming

@@ -3,7 +3,7 @@
 use gateway::Config;
 use gateway::harness::Harness;
 use latency::clock::Clock;
-use proto::fix::{Body, Encoder, Frame, MessageHeader, TimePrecision, frame};
+use proto::fix::{Body, Encoder, Frame, MessageHeader, TimePrecision, Version, frame};
 use proto::native;
 use proto::soup;
 use std::net::SocketAddr;
@@ -206,6 +206,7 @@ impl Fixture {
     pub(crate) fn fix_bytes(&mut self, body: &impl Body) -> Vec<u8> {
         let mut buffer = [0; 4_096];
         let header = MessageHeader {
+            version: Version::Fix44,
             sender_comp_id: b"TRADER",
             target_comp_id: b"TICKGATE",
             sequence: self.fix_sequence,

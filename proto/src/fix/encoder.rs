@@ -4,8 +4,9 @@
 //! the prefix is then written flush against the body, so that the length carries no padding and nothing moves.
 
 use super::frame::check_sum;
+use super::message::Routing;
 use super::value::{self, Digits};
-use super::{BEGIN_STRING, MAX_MESSAGE_LENGTH, MAX_TEXT_LENGTH, SOH, tag, time};
+use super::{MAX_MESSAGE_LENGTH, MAX_TEXT_LENGTH, SOH, Version, tag, time};
 use types::{Price, Timestamp};
 
 /// The body of one message type.
@@ -20,6 +21,8 @@ pub trait Body {
 /// What the header of an outgoing message says.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageHeader<'a> {
+    /// The version spoken: BeginString (8), and what timestamps may have.
+    pub version: Version,
     /// SenderCompID (49).
     pub sender_comp_id: &'a [u8],
     /// TargetCompID (56).
@@ -32,14 +35,18 @@ pub struct MessageHeader<'a> {
     pub orig_sending_time: Option<Timestamp>,
 }
 
-/// Decimals of timestamps.
+/// Decimals of timestamps. Versions before 4.2 have none, whatever is asked for ([`TimePrecision::of`]).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum TimePrecision {
-    /// Three, all that FIX 4.4 allows.
+    /// None.
+    Seconds,
+    /// Three, all that FIX 4.2 to 4.4 allow.
     #[default]
     Milliseconds,
     /// Six, as later versions allow and most engines read.
     Microseconds,
+    /// Nine.
+    Nanoseconds,
 }
 
 /// Writes one message. A field that does not fit is left out and [`Encoder::finish`] then gives nothing.
@@ -48,8 +55,21 @@ pub struct Encoder<'b> {
     buffer: &'b mut [u8],
     at: usize,
     body_at: usize,
+    version: Version,
     precision: TimePrecision,
     overflowed: bool,
+}
+
+impl TimePrecision {
+    /// What is written of it in a version.
+    #[must_use]
+    pub const fn of(self, version: Version) -> Self {
+        if version.has_milliseconds() {
+            self
+        } else {
+            Self::Seconds
+        }
+    }
 }
 
 impl<'b> Encoder<'b> {
@@ -60,7 +80,8 @@ impl<'b> Encoder<'b> {
             buffer,
             at: HEADROOM,
             body_at: 0,
-            precision,
+            version: header.version,
+            precision: precision.of(header.version),
             overflowed: false,
         };
         encoder.text(tag::MSG_TYPE, msg_type);
@@ -76,6 +97,12 @@ impl<'b> Encoder<'b> {
         }
         encoder.body_at = encoder.at;
         encoder
+    }
+
+    /// The version that the message is written in.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
     }
 
     /// `tag=text`. Nothing when the text is empty.
@@ -112,6 +139,21 @@ impl<'b> Encoder<'b> {
         self.field_of(tag, |text: &mut [u8; 20]| value::write_u64(value, text));
     }
 
+    /// `tag=digits`, with a minus sign below zero.
+    pub fn integer(&mut self, tag: u32, value: i32) {
+        self.field_of(tag, |text: &mut [u8; 11]| value::write_i32(value, text));
+    }
+
+    /// The third parties' fields of the header that are not empty, in the order of their tags.
+    pub fn routing(&mut self, routing: &Routing<'_>) {
+        self.text(tag::ON_BEHALF_OF_COMP_ID, routing.on_behalf_of_comp_id);
+        self.text(tag::ON_BEHALF_OF_SUB_ID, routing.on_behalf_of_sub_id);
+        self.text(tag::DELIVER_TO_COMP_ID, routing.deliver_to_comp_id);
+        self.text(tag::DELIVER_TO_SUB_ID, routing.deliver_to_sub_id);
+        self.text(tag::ON_BEHALF_OF_LOCATION_ID, routing.on_behalf_of_location_id);
+        self.text(tag::DELIVER_TO_LOCATION_ID, routing.deliver_to_location_id);
+    }
+
     /// `tag=price` without needless zeros. Nothing when it is [`Price::NULL`].
     #[inline]
     pub fn price(&mut self, tag: u32, price: Price) {
@@ -123,8 +165,8 @@ impl<'b> Encoder<'b> {
     /// `tag=timestamp`, with the message's precision.
     #[inline]
     pub fn time(&mut self, tag: u32, time: Timestamp) {
-        let micros = self.precision == TimePrecision::Microseconds;
-        self.field_of(tag, |text| time::write_timestamp(time, micros, text));
+        let precision = self.precision;
+        self.field_of(tag, |text| time::write_timestamp(time, precision, text));
     }
 
     /// Fields that are already encoded, delimiters included.
@@ -149,11 +191,12 @@ impl<'b> Encoder<'b> {
     pub fn finish(mut self) -> Option<&'b [u8]> {
         let length = Digits::new((self.at - HEADROOM) as u64);
         let digits = length.as_bytes();
-        let start = HEADROOM - PREFIX.len() - digits.len() - 1;
+        let prefix = prefix(self.version);
+        let start = HEADROOM - prefix.len() - digits.len() - 1;
         if self.overflowed {
             return None;
         }
-        self.buffer[start..start + PREFIX.len()].copy_from_slice(PREFIX);
+        self.buffer[start..start + prefix.len()].copy_from_slice(prefix);
         self.buffer[HEADROOM - 1 - digits.len()..HEADROOM - 1].copy_from_slice(digits);
         self.buffer[HEADROOM - 1] = SOH;
         let sum = check_sum(&self.buffer[start..self.at]);
@@ -242,20 +285,25 @@ const fn tag_prefix(tag: u32) -> ([u8; PREFIX_BYTES], usize) {
 const PREFIX_BYTES: usize = 8;
 
 /// What stands before the digits of BodyLength.
-const PREFIX: &[u8] = b"8=FIX.4.4\x019=";
+const fn prefix(version: Version) -> &'static [u8] {
+    match version {
+        Version::Fix40 => b"8=FIX.4.0\x019=",
+        Version::Fix41 => b"8=FIX.4.1\x019=",
+        Version::Fix42 => b"8=FIX.4.2\x019=",
+        Version::Fix43 => b"8=FIX.4.3\x019=",
+        Version::Fix44 => b"8=FIX.4.4\x019=",
+        Version::Fix50 | Version::Fix50Sp1 | Version::Fix50Sp2 => b"8=FIXT.1.1\x019=",
+    }
+}
 
-/// Room for the prefix, four digits and a delimiter.
-const HEADROOM: usize = PREFIX.len() + 4 + 1;
+/// Room for the longest prefix, four digits and a delimiter.
+const HEADROOM: usize = prefix(Version::Fix50).len() + 4 + 1;
 
 const _: () = assert!(MAX_MESSAGE_LENGTH < 10_000, "BodyLength has room for four digits");
-const _: () = assert!(
-    PREFIX.len() == 2 + BEGIN_STRING.len() + 1 + 2,
-    "the prefix has the version"
-);
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fields, Frame, Header, frame, msg_type};
+    use super::super::{Fields, Frame, Scratch, frame, msg_type};
     use super::*;
     use alloc::string::String;
     use alloc::vec;
@@ -263,6 +311,7 @@ mod tests {
     use proptest::prelude::*;
 
     const HEADER: MessageHeader<'static> = MessageHeader {
+        version: Version::Fix44,
         sender_comp_id: b"GATE",
         target_comp_id: b"CLIENT",
         sequence: 12,
@@ -305,9 +354,30 @@ mod tests {
             readable(&message)
                 .contains("|34=12|43=Y|49=GATE|52=20260301-00:00:00.123456|56=CLIENT|122=19700101-00:00:01.500000|10=")
         );
-        let parsed = Header::parse(&message);
-        assert!(parsed.poss_dup && parsed.violation.is_none());
-        assert_eq!(parsed.orig_sending_time, Timestamp(1_500_000_000));
+        let mut scratch = Scratch::new();
+        let parsed = scratch.parse(&message);
+        assert!(parsed.poss_dup() && parsed.violation().is_none());
+        assert_eq!(parsed.orig_sending_time(), Timestamp(1_500_000_000));
+    }
+
+    #[test]
+    fn a_version_has_its_begin_string_and_its_decimals() {
+        for version in Version::ALL {
+            let header = MessageHeader { version, ..HEADER };
+            for (precision, decimals) in [
+                (TimePrecision::Seconds, ""),
+                (TimePrecision::Milliseconds, ".123"),
+                (TimePrecision::Microseconds, ".123456"),
+                (TimePrecision::Nanoseconds, ".123456789"),
+            ] {
+                let message = encode(&header, precision, |_| ());
+                assert_eq!(frame(&message), Frame::Message(message.len()));
+                let decimals = if version < Version::Fix42 { "" } else { decimals };
+                let start = alloc::format!("8={}|9=", core::str::from_utf8(version.begin_string()).unwrap());
+                assert!(readable(&message).starts_with(&start));
+                assert!(readable(&message).contains(&alloc::format!("|52=20260301-00:00:00{decimals}|")));
+            }
+        }
     }
 
     #[test]
@@ -326,15 +396,17 @@ mod tests {
         fn fields_are_read_as_they_were_written(
             tag in 1_u32..99_999, number in any::<u64>(), price in (i64::MIN + 1)..=i64::MAX, text in "[ -~]{1,64}",
         ) {
-            prop_assume!(tag::data_field(tag).is_none() && !tag::is_header(tag));
+            prop_assume!(tag::data_field(tag).is_none() && !tag::is_header(tag) && tag != tag::CHECK_SUM);
             let message = encode(&HEADER, TimePrecision::Milliseconds, |encoder| {
                 encoder.number(tag, number);
                 encoder.price(tag, Price(price));
                 encoder.text(tag, text.as_bytes());
             });
             prop_assert_eq!(frame(&message), Frame::Message(message.len()));
-            let values: Vec<&[u8]> = Fields::new(Header::parse(&message).body)
-                .map(|field| { let field = field.unwrap(); assert_eq!(field.tag, tag); field.value })
+            let values: Vec<&[u8]> = Fields::new(&message)
+                .map(Result::unwrap)
+                .filter(|field| field.tag == tag)
+                .map(|field| field.value)
                 .collect();
             prop_assert_eq!(super::super::parse_u64(values[0]), Some(number));
             prop_assert_eq!(Price::parse(values[1]), Some(Price(price)));

@@ -1,6 +1,6 @@
 //! The scan over fields, `tag=value<SOH>`, and what a message can do wrong.
 
-use super::{SOH, tag, value};
+use super::{SOH, Version, tag, value};
 
 /// One field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,7 +11,16 @@ pub struct Field<'a> {
     pub value: &'a [u8],
 }
 
-/// SessionRejectReason (373).
+/// Where a field's value stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) tag: u32,
+    pub(super) start: usize,
+    /// Where its delimiter is; after `start`.
+    pub(super) end: usize,
+}
+
+/// SessionRejectReason (373), as FIX 4.4 and FIXT.1.1 have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum RejectReason {
@@ -19,22 +28,40 @@ pub enum RejectReason {
     InvalidTagNumber = 0,
     /// A tag that the message needs is missing.
     RequiredTagMissing = 1,
+    /// A tag of FIX that this message type does not have.
+    TagNotOfMessage = 2,
+    /// A tag that nobody defines.
+    UndefinedTag = 3,
     /// Nothing stands after `=`.
     TagWithoutValue = 4,
     /// Out of range, or not one of the values defined for the tag.
     ValueIncorrect = 5,
     /// Not of the tag's type.
     IncorrectDataFormat = 6,
+    /// An encrypted part cannot be read.
+    DecryptionProblem = 7,
+    /// The signature is wrong.
+    SignatureProblem = 8,
     /// SenderCompID or TargetCompID is not this session's.
     CompIdProblem = 9,
     /// SendingTime is too far from the clock.
     SendingTimeAccuracy = 10,
     /// No such message type.
     InvalidMsgType = 11,
+    /// A part in XML is not valid.
+    XmlValidation = 12,
     /// A tag stands twice.
     TagAppearsTwice = 13,
-    /// A header field stands in the body.
+    /// A field of the header stands after the body has begun, or one of the body in the trailer.
     TagOutOfOrder = 14,
+    /// The fields of a repeating group are not in their order.
+    GroupOutOfOrder = 15,
+    /// A repeating group has not as many instances as its count says.
+    GroupCount = 16,
+    /// A field other than a data field holds the delimiter.
+    DelimiterInValue = 17,
+    /// An application version that is not spoken here.
+    InvalidApplVersion = 18,
     /// None of the others.
     Other = 99,
 }
@@ -44,8 +71,8 @@ pub enum RejectReason {
 pub struct Violation {
     /// SessionRejectReason (373).
     pub reason: RejectReason,
-    /// RefTagID (371); 0 when no tag can be named.
-    pub tag: u32,
+    /// RefTagID (371), as it came: a peer may send any number. `None` when no tag can be named.
+    pub tag: Option<i32>,
 }
 
 /// The fields of a run of bytes, in order. A faulty field is an error and the scan goes on after it.
@@ -66,41 +93,72 @@ pub struct Fields<'a> {
 }
 
 impl RejectReason {
+    /// All of them, by their number.
+    pub const ALL: [Self; 20] = [
+        Self::InvalidTagNumber,
+        Self::RequiredTagMissing,
+        Self::TagNotOfMessage,
+        Self::UndefinedTag,
+        Self::TagWithoutValue,
+        Self::ValueIncorrect,
+        Self::IncorrectDataFormat,
+        Self::DecryptionProblem,
+        Self::SignatureProblem,
+        Self::CompIdProblem,
+        Self::SendingTimeAccuracy,
+        Self::InvalidMsgType,
+        Self::XmlValidation,
+        Self::TagAppearsTwice,
+        Self::TagOutOfOrder,
+        Self::GroupOutOfOrder,
+        Self::GroupCount,
+        Self::DelimiterInValue,
+        Self::InvalidApplVersion,
+        Self::Other,
+    ];
+
     /// The specification's words, for Text (58).
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::InvalidTagNumber => "Invalid tag number",
             Self::RequiredTagMissing => "Required tag missing",
+            Self::TagNotOfMessage => "Tag not defined for this message type",
+            Self::UndefinedTag => "Undefined tag",
             Self::TagWithoutValue => "Tag specified without a value",
             Self::ValueIncorrect => "Value is incorrect (out of range) for this tag",
             Self::IncorrectDataFormat => "Incorrect data format for value",
+            Self::DecryptionProblem => "Decryption problem",
+            Self::SignatureProblem => "Signature problem",
             Self::CompIdProblem => "CompID problem",
             Self::SendingTimeAccuracy => "SendingTime accuracy problem",
             Self::InvalidMsgType => "Invalid MsgType",
+            Self::XmlValidation => "XML validation error",
             Self::TagAppearsTwice => "Tag appears more than once",
             Self::TagOutOfOrder => "Tag specified out of required order",
+            Self::GroupOutOfOrder => "Repeating group fields out of order",
+            Self::GroupCount => "Incorrect NumInGroup count for repeating group",
+            Self::DelimiterInValue => "Non \"data\" value includes field delimiter (SOH character)",
+            Self::InvalidApplVersion => "Invalid/Unsupported Application Version",
             Self::Other => "Other",
         }
     }
 
     /// From its number on the wire.
     #[must_use]
-    pub const fn from_u64(value: u64) -> Option<Self> {
-        Some(match value {
-            0 => Self::InvalidTagNumber,
-            1 => Self::RequiredTagMissing,
-            4 => Self::TagWithoutValue,
-            5 => Self::ValueIncorrect,
-            6 => Self::IncorrectDataFormat,
-            9 => Self::CompIdProblem,
-            10 => Self::SendingTimeAccuracy,
-            11 => Self::InvalidMsgType,
-            13 => Self::TagAppearsTwice,
-            14 => Self::TagOutOfOrder,
-            99 => Self::Other,
-            _ => return None,
-        })
+    pub fn from_u64(value: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| *reason as u64 == value)
+    }
+
+    /// Whether a version's SessionRejectReason has this number: FIX 4.2 ends at 11, 4.3 at 17. Later ones have all.
+    #[must_use]
+    pub const fn is_of(self, version: Version) -> bool {
+        match version {
+            Version::Fix40 | Version::Fix41 => false,
+            Version::Fix42 => self as u16 <= 11,
+            Version::Fix43 => self as u16 <= 17,
+            _ => true,
+        }
     }
 }
 
@@ -126,7 +184,16 @@ impl Violation {
     /// Any reason.
     #[must_use]
     pub const fn new(reason: RejectReason, tag: u32) -> Self {
-        Self { reason, tag }
+        Self {
+            reason,
+            tag: Some(tag.cast_signed()),
+        }
+    }
+
+    /// A reason that no tag can be named for.
+    #[must_use]
+    pub const fn without_tag(reason: RejectReason) -> Self {
+        Self { reason, tag: None }
     }
 }
 
@@ -148,6 +215,45 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub const fn position(&self) -> usize {
         self.at
+    }
+
+    /// The next field, by where its value stands.
+    #[inline]
+    pub(super) fn next_place(&mut self) -> Option<Result<Place, Violation>> {
+        let bytes = self.bytes;
+        if self.at >= bytes.len() {
+            return None;
+        }
+        let Some((tag, start)) = tag_at(bytes, self.at) else {
+            let violation = Violation {
+                reason: RejectReason::InvalidTagNumber,
+                tag: faulty_tag(&bytes[self.at..]),
+            };
+            return Some(Err(self.skip(violation)));
+        };
+        let end = if self.data.0 == tag {
+            let end = start + self.data.1;
+            if bytes.get(end) != Some(&SOH) {
+                return Some(Err(self.skip(Violation::format(tag))));
+            }
+            self.pass_data(end);
+            end
+        } else {
+            self.next_delimiter()
+        };
+        self.at = end + 1;
+        self.data.0 = 0;
+        // Without a delimiter at its end the run of bytes was cut: take what is there.
+        if end <= start {
+            return Some(Err(Violation::new(RejectReason::TagWithoutValue, tag)));
+        }
+        if let Some(data_tag) = tag::data_field(tag) {
+            match value::parse_u64(&bytes[start..end]).map(usize::try_from) {
+                Some(Ok(length)) if length <= bytes.len() => self.data = (data_tag, length),
+                _ => return Some(Err(Violation::format(tag))),
+            }
+        }
+        Some(Ok(Place { tag, start, end }))
     }
 
     /// Where the next delimiter stands, or the length. Uses it up.
@@ -185,37 +291,11 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.bytes;
-        if self.at >= bytes.len() {
-            return None;
-        }
-        let Some((tag, at)) = tag_at(bytes, self.at) else {
-            return Some(Err(self.skip(Violation::new(RejectReason::InvalidTagNumber, 0))));
-        };
-        let end = if self.data.0 == tag {
-            let end = at + self.data.1;
-            if bytes.get(end) != Some(&SOH) {
-                return Some(Err(self.skip(Violation::format(tag))));
-            }
-            self.pass_data(end);
-            end
-        } else {
-            self.next_delimiter()
-        };
-        self.at = end + 1;
-        self.data.0 = 0;
-        if end == at {
-            return Some(Err(Violation::new(RejectReason::TagWithoutValue, tag)));
-        }
-        // Without a delimiter at its end the run of bytes was cut: take what is there.
-        let value = bytes.get(at..end).unwrap_or_default();
-        if let Some(data_tag) = tag::data_field(tag) {
-            match value::parse_u64(value).map(usize::try_from) {
-                Some(Ok(length)) if length <= bytes.len() => self.data = (data_tag, length),
-                _ => return Some(Err(Violation::format(tag))),
-            }
-        }
-        Some(Ok(Field { tag, value }))
+        let place = self.next_place()?;
+        Some(place.map(|place| Field {
+            tag: place.tag,
+            value: self.bytes.get(place.start..place.end).unwrap_or_default(),
+        }))
     }
 }
 
@@ -254,6 +334,12 @@ fn any_tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
         }
     }
     None
+}
+
+/// The number before `=` that is no tag, when it is one that a Reject can repeat: 0, or below.
+#[cold]
+fn faulty_tag(field: &[u8]) -> Option<i32> {
+    value::parse_i32(field.split(|&byte| byte == b'=').next()?)
 }
 
 /// The digit's value; above 9 when the byte is no digit.
@@ -325,16 +411,18 @@ mod tests {
 
     #[test]
     fn a_faulty_field_is_told_and_the_scan_goes_on() {
-        let invalid = Err(Violation::new(RejectReason::InvalidTagNumber, 0));
-        for bytes in [
-            &b"x=1\x0155=A\x01"[..],
-            b"=1\x0155=A\x01",
-            b"0=1\x0155=A\x01",
-            b"100000=1\x0155=A\x01",
-            b"5\x0155=A\x01",
-            b"\x0155=A\x01",
+        for (bytes, tag) in [
+            (&b"x=1\x0155=A\x01"[..], None),
+            (b"=1\x0155=A\x01", None),
+            (b"0=1\x0155=A\x01", Some(0)),
+            (b"-1=1\x0155=A\x01", Some(-1)),
+            (b"100000=1\x0155=A\x01", Some(100_000)),
+            (b"99999999999=1\x0155=A\x01", None),
+            (b"5\x0155=A\x01", None),
+            (b"\x0155=A\x01", None),
         ] {
-            assert_eq!(scan(bytes), [invalid, Ok((55, &b"A"[..]))]);
+            let reason = RejectReason::InvalidTagNumber;
+            assert_eq!(scan(bytes), [Err(Violation { reason, tag }), Ok((55, &b"A"[..]))]);
         }
         assert_eq!(
             scan(b"11=\x0155=A\x01"),

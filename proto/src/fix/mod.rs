@@ -1,9 +1,9 @@
-//! FIX 4.4 order entry: frames, fields, the messages of an order gateway, and the session core for both ends.
+//! FIX order entry, versions 4.0 to 5.0 SP2: frames, fields, the messages of an order gateway, and the session core for both ends.
 //!
 //! The way of a message in: [`FrameBuffer`] finds whole messages in the byte stream and checks length and checksum;
-//! [`Session::on_frame`] reads the header, keeps the session's rules and hands on what the order logic must see as an
-//! [`Application`]; [`NewOrderSingle::decode`] and its siblings turn the body into a borrowed, typed view. Bytes are
-//! walked once: the header ends where the body begins, and a view starts there.
+//! [`Session::on_frame`] scans the fields into a [`Message`], keeps the session's rules and hands on what the order logic
+//! must see as an [`Application`]; [`NewOrderSingle::decode`] and its siblings turn the message into a borrowed, typed view.
+//! Fields are walked once: a view reads the values that the scan has found.
 //!
 //! The way out: a message is a [`Body`], [`Session::send`] numbers it, keeps it for resends and gives the bytes to an
 //! [`Output`].
@@ -15,15 +15,17 @@ pub mod dictionary;
 mod encoder;
 mod field;
 mod frame;
-mod header;
+mod message;
 mod order;
 mod reject;
 mod report;
+#[cfg(test)]
+mod samples;
 mod session;
+mod slots;
 pub mod tag;
 mod time;
 mod value;
-mod values;
 mod version;
 
 pub use code::{
@@ -33,22 +35,22 @@ pub use code::{
 pub use encoder::{Body, Encoder, MessageHeader, TimePrecision};
 pub use field::{Field, Fields, RejectReason, Violation};
 pub use frame::{Frame, FrameBuffer, GarbledReason, frame};
-pub use header::Header;
+pub use message::{Message, Routing, Scratch};
 pub use order::{NewOrderSingle, OrderCancelReplaceRequest, OrderCancelRequest};
 pub use reject::{BusinessMessageReject, BusinessRejectReason, SessionReject};
 pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject};
 pub use session::{
     Application, CloseReason, CompId, Output, ResetOnLogon, Role, Session, SessionConfig, SessionCounters,
 };
-pub use time::{parse_timestamp, write_timestamp};
+pub use time::{TIMESTAMP_LENGTH, parse_timestamp, write_timestamp};
 pub use value::{Digits, parse_quantity, parse_u64};
 pub use version::Version;
 
-/// The version spoken, as BeginString (8).
-pub const BEGIN_STRING: &[u8] = b"FIX.4.4";
-
 /// Longest message that is read or written, bytes. A longer one is garbled.
 pub const MAX_MESSAGE_LENGTH: usize = 4096;
+
+/// Highest sequence number that is taken for one; far from where arithmetic on it could overflow.
+pub const MAX_SEQUENCE: u64 = 1 << 53;
 
 /// Longest value of a field that has to be kept or sent back, bytes: ids, symbols, accounts, CompIDs, TestReqID. It keeps
 /// every answer far below [`MAX_MESSAGE_LENGTH`].
@@ -86,6 +88,22 @@ pub mod msg_type {
     pub const ORDER_CANCEL_REQUEST: &[u8] = b"F";
     /// Replaces an order.
     pub const ORDER_CANCEL_REPLACE_REQUEST: &[u8] = b"G";
+    /// Asks for an order's state.
+    pub const ORDER_STATUS_REQUEST: &[u8] = b"H";
+    /// Cancels many orders.
+    pub const ORDER_MASS_CANCEL_REQUEST: &[u8] = b"q";
+    /// What became of a mass cancel.
+    pub const ORDER_MASS_CANCEL_REPORT: &[u8] = b"r";
+    /// Asks for the state of many orders.
+    pub const ORDER_MASS_STATUS_REQUEST: &[u8] = b"AF";
     /// Refuses an application message that cannot be processed.
     pub const BUSINESS_MESSAGE_REJECT: &[u8] = b"j";
+
+    /// Whether anything here reads the body of messages of this type.
+    pub(super) const fn is_read(msg_type: &[u8]) -> bool {
+        matches!(
+            msg_type,
+            [b'0'..=b'5' | b'8' | b'9' | b'A' | b'D' | b'F' | b'G' | b'H' | b'j' | b'q' | b'r'] | b"AF"
+        )
+    }
 }

@@ -7,7 +7,7 @@
 use super::code::{is_ord_type, is_side, is_tif};
 use super::encoder::{Body, Encoder};
 use super::field::Violation;
-use super::values::TagTable;
+use super::message::Message;
 use super::{msg_type, tag, time, value};
 use types::{Price, Timestamp, Trigger};
 
@@ -78,51 +78,23 @@ pub struct OrderCancelReplaceRequest<'a> {
     pub transact_time: Timestamp,
 }
 
-/// The tags of requests.
-static REQUEST: TagTable<11> = TagTable::new([
-    tag::ACCOUNT,
-    tag::CL_ORD_ID,
-    tag::ORDER_QTY,
-    tag::ORD_TYPE,
-    tag::ORIG_CL_ORD_ID,
-    tag::PRICE,
-    tag::SIDE,
-    tag::SYMBOL,
-    tag::TIME_IN_FORCE,
-    tag::TRANSACT_TIME,
-    tag::TRIGGER,
-]);
-
 impl<'a> NewOrderSingle<'a> {
-    /// Reads the body of a message of type D.
+    /// Reads a message of type D.
     ///
     /// # Errors
-    /// What a session Reject has to say.
-    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [
-            account,
-            cl_ord_id,
-            quantity,
-            ord_type,
-            _,
-            price,
-            side,
-            symbol,
-            time_in_force,
-            time,
-            trigger,
-        ] = REQUEST.gather(body)?;
+    /// What a session Reject has to say. What is wrong with the form of the message, [`Message::violation`] tells.
+    pub fn decode(message: &Message<'a>) -> Result<Self, Violation> {
         Ok(Self {
-            account,
-            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
-            quantity: parse_order_qty(quantity)?,
-            ord_type: parse_code(tag::ORD_TYPE, ord_type, is_ord_type)?,
-            price: parse_price(tag::PRICE, price)?,
-            side: parse_code(tag::SIDE, side, is_side)?,
-            symbol: required(tag::SYMBOL, symbol)?,
-            time_in_force: parse_time_in_force(time_in_force)?,
-            transact_time: parse_transact_time(time)?,
-            trigger: parse_trigger(trigger)?,
+            account: message.get(tag::ACCOUNT),
+            cl_ord_id: message.required(tag::CL_ORD_ID)?,
+            quantity: parse_order_qty(message.get(tag::ORDER_QTY))?,
+            ord_type: parse_code(message, tag::ORD_TYPE, is_ord_type)?,
+            price: parse_price(message, tag::PRICE)?,
+            side: parse_code(message, tag::SIDE, is_side)?,
+            symbol: message.required(tag::SYMBOL)?,
+            time_in_force: parse_time_in_force(message)?,
+            transact_time: parse_transact_time(message)?,
+            trigger: parse_trigger(message.get(tag::TRIGGER))?,
         })
     }
 }
@@ -149,19 +121,18 @@ impl Body for NewOrderSingle<'_> {
 }
 
 impl<'a> OrderCancelRequest<'a> {
-    /// Reads the body of a message of type F.
+    /// Reads a message of type F.
     ///
     /// # Errors
-    /// What a session Reject has to say.
-    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [_, cl_ord_id, quantity, _, orig_cl_ord_id, _, side, symbol, _, time, _] = REQUEST.gather(body)?;
+    /// What a session Reject has to say. What is wrong with the form of the message, [`Message::violation`] tells.
+    pub fn decode(message: &Message<'a>) -> Result<Self, Violation> {
         Ok(Self {
-            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
-            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, orig_cl_ord_id)?,
-            quantity: parse_order_qty(quantity)?,
-            side: parse_code(tag::SIDE, side, is_side)?,
-            symbol: required(tag::SYMBOL, symbol)?,
-            transact_time: parse_transact_time(time)?,
+            cl_ord_id: message.required(tag::CL_ORD_ID)?,
+            orig_cl_ord_id: message.required(tag::ORIG_CL_ORD_ID)?,
+            quantity: parse_order_qty(message.get(tag::ORDER_QTY))?,
+            side: parse_code(message, tag::SIDE, is_side)?,
+            symbol: message.required(tag::SYMBOL)?,
+            transact_time: parse_transact_time(message)?,
         })
     }
 }
@@ -184,35 +155,22 @@ impl Body for OrderCancelRequest<'_> {
 }
 
 impl<'a> OrderCancelReplaceRequest<'a> {
-    /// Reads the body of a message of type G.
+    /// Reads a message of type G.
     ///
     /// # Errors
-    /// What a session Reject has to say.
-    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [
-            account,
-            cl_ord_id,
-            quantity,
-            ord_type,
-            orig_cl_ord_id,
-            price,
-            side,
-            symbol,
-            time_in_force,
-            time,
-            _,
-        ] = REQUEST.gather(body)?;
+    /// What a session Reject has to say. What is wrong with the form of the message, [`Message::violation`] tells.
+    pub fn decode(message: &Message<'a>) -> Result<Self, Violation> {
         Ok(Self {
-            account,
-            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
-            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, orig_cl_ord_id)?,
-            quantity: parse_order_qty(quantity)?,
-            ord_type: parse_code(tag::ORD_TYPE, ord_type, is_ord_type)?,
-            price: parse_price(tag::PRICE, price)?,
-            side: parse_code(tag::SIDE, side, is_side)?,
-            symbol: required(tag::SYMBOL, symbol)?,
-            time_in_force: parse_time_in_force(time_in_force)?,
-            transact_time: parse_transact_time(time)?,
+            account: message.get(tag::ACCOUNT),
+            cl_ord_id: message.required(tag::CL_ORD_ID)?,
+            orig_cl_ord_id: message.required(tag::ORIG_CL_ORD_ID)?,
+            quantity: parse_order_qty(message.get(tag::ORDER_QTY))?,
+            ord_type: parse_code(message, tag::ORD_TYPE, is_ord_type)?,
+            price: parse_price(message, tag::PRICE)?,
+            side: parse_code(message, tag::SIDE, is_side)?,
+            symbol: message.required(tag::SYMBOL)?,
+            time_in_force: parse_time_in_force(message)?,
+            transact_time: parse_transact_time(message)?,
         })
     }
 }
@@ -237,16 +195,8 @@ impl Body for OrderCancelReplaceRequest<'_> {
 }
 
 #[inline]
-pub(super) fn required(tag: u32, value: &[u8]) -> Result<&[u8], Violation> {
-    if value.is_empty() {
-        return Err(Violation::missing(tag));
-    }
-    Ok(value)
-}
-
-#[inline]
-pub(super) fn parse_code(tag: u32, value: &[u8], is_defined: fn(u8) -> bool) -> Result<u8, Violation> {
-    match *required(tag, value)? {
+pub(super) fn parse_code(message: &Message<'_>, tag: u32, is_defined: fn(u8) -> bool) -> Result<u8, Violation> {
+    match *message.required(tag)? {
         [code] if is_defined(code) => Ok(code),
         _ => Err(Violation::incorrect(tag)),
     }
@@ -254,7 +204,8 @@ pub(super) fn parse_code(tag: u32, value: &[u8], is_defined: fn(u8) -> bool) -> 
 
 /// [`Price::NULL`] when absent.
 #[inline]
-pub(super) fn parse_price(tag: u32, value: &[u8]) -> Result<Price, Violation> {
+pub(super) fn parse_price(message: &Message<'_>, tag: u32) -> Result<Price, Violation> {
+    let value = message.get(tag);
     if value.is_empty() {
         return Ok(Price::NULL);
     }
@@ -262,8 +213,8 @@ pub(super) fn parse_price(tag: u32, value: &[u8]) -> Result<Price, Violation> {
 }
 
 #[inline]
-pub(super) fn parse_transact_time(value: &[u8]) -> Result<Timestamp, Violation> {
-    let value = required(tag::TRANSACT_TIME, value)?;
+pub(super) fn parse_transact_time(message: &Message<'_>) -> Result<Timestamp, Violation> {
+    let value = message.required(tag::TRANSACT_TIME)?;
     time::parse_timestamp(value).ok_or(Violation::format(tag::TRANSACT_TIME))
 }
 
@@ -281,11 +232,11 @@ fn parse_order_qty(text: &[u8]) -> Result<u64, Violation> {
 }
 
 #[inline]
-fn parse_time_in_force(value: &[u8]) -> Result<u8, Violation> {
-    if value.is_empty() {
+fn parse_time_in_force(message: &Message<'_>) -> Result<u8, Violation> {
+    if message.get(tag::TIME_IN_FORCE).is_empty() {
         return Ok(b'0');
     }
-    parse_code(tag::TIME_IN_FORCE, value, is_tif)
+    parse_code(message, tag::TIME_IN_FORCE, is_tif)
 }
 
 #[inline]
@@ -300,38 +251,19 @@ fn parse_trigger(text: &[u8]) -> Result<Trigger, Violation> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MAX_VALUE_LENGTH, MessageHeader, RejectReason, TimePrecision};
+    use super::super::samples::{encoded, frame_of, read};
+    use super::super::{MAX_VALUE_LENGTH, RejectReason, Scratch, Version};
     use super::*;
     use alloc::string::{String, ToString};
-    use alloc::vec;
-    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     const ORDER: &str =
         "1=ACC|11=ORD1|38=100|40=2|44=101.25|54=1|55=INTC|59=3|60=20260301-00:00:00.123|9001=72057594037927977|";
 
-    fn bytes(text: &str) -> Vec<u8> {
-        text.replace('|', "\x01").into_bytes()
-    }
-
-    fn body_of(body: &impl Body) -> Vec<u8> {
-        let mut buffer = vec![0; 2048];
-        let header = MessageHeader {
-            sender_comp_id: b"A",
-            target_comp_id: b"B",
-            sequence: 1,
-            sending_time: Timestamp(0),
-            orig_sending_time: None,
-        };
-        let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Microseconds);
-        body.encode(&mut encoder);
-        encoder.body().to_vec()
-    }
-
     #[test]
     fn a_new_order_is_read() {
         assert_eq!(
-            NewOrderSingle::decode(&bytes(ORDER)),
+            read(&mut Scratch::new(), &frame_of("D", ORDER), NewOrderSingle::decode),
             Ok(NewOrderSingle {
                 account: b"ACC",
                 cl_ord_id: b"ORD1",
@@ -349,8 +281,9 @@ mod tests {
 
     #[test]
     fn what_may_be_absent_has_a_null() {
-        let body = bytes("11=ORD1|40=1|54=1|55=INTC|60=20260301-00:00:00|");
-        let order = NewOrderSingle::decode(&body).unwrap();
+        let frame = frame_of("D", "11=ORD1|40=1|54=1|55=INTC|60=20260301-00:00:00|");
+        let mut scratch = Scratch::new();
+        let order = read(&mut scratch, &frame, NewOrderSingle::decode).unwrap();
         assert_eq!(
             (order.quantity, order.price, order.time_in_force),
             (0, Price::NULL, b'0')
@@ -368,7 +301,11 @@ mod tests {
             ("38=100", "38=1.5"),
             ("38=100", "38=-1"),
         ] {
-            assert!(NewOrderSingle::decode(&bytes(&ORDER.replace(from, to))).is_ok(), "{to}");
+            let frame = frame_of("D", &ORDER.replace(from, to));
+            assert!(
+                read(&mut Scratch::new(), &frame, NewOrderSingle::decode).is_ok(),
+                "{to}"
+            );
         }
     }
 
@@ -394,10 +331,11 @@ mod tests {
             ("9001=72057594037927977", "9001=-1", Violation::format(9001)),
             ("54=1", "54=1|54=1", Violation::new(TagAppearsTwice, 54)),
             ("54=1", "54=1|34=5", Violation::new(TagOutOfOrder, 34)),
-            ("54=1", "54=1|x=5", Violation::new(InvalidTagNumber, 0)),
+            ("54=1", "54=1|x=5", Violation::without_tag(InvalidTagNumber)),
         ] {
+            let frame = frame_of("D", &ORDER.replace(from, to));
             assert_eq!(
-                NewOrderSingle::decode(&bytes(&ORDER.replace(from, to))),
+                read(&mut Scratch::new(), &frame, NewOrderSingle::decode),
                 Err(violation),
                 "{from} -> {to}"
             );
@@ -408,26 +346,32 @@ mod tests {
     fn tags_without_a_use_here_are_ignored() {
         let with_more = String::from(ORDER) + "21=1|100=XNAS|5555=own|95=3|96=a\x01b|";
         assert_eq!(
-            NewOrderSingle::decode(&bytes(&with_more)),
-            NewOrderSingle::decode(&bytes(ORDER))
+            read(&mut Scratch::new(), &frame_of("D", &with_more), NewOrderSingle::decode),
+            read(&mut Scratch::new(), &frame_of("D", ORDER), NewOrderSingle::decode)
         );
     }
 
     #[test]
     fn a_cancel_or_replace_needs_its_order() {
         let text = "11=ORD2|38=50|40=2|44=1|54=1|55=INTC|60=20260301-00:00:00|";
-        assert_eq!(OrderCancelRequest::decode(&bytes(text)), Err(Violation::missing(41)));
+        let missing = Violation::missing(41);
+        let (cancel, replace) = (frame_of("F", text), frame_of("G", text));
         assert_eq!(
-            OrderCancelReplaceRequest::decode(&bytes(text)),
-            Err(Violation::missing(41))
+            read(&mut Scratch::new(), &cancel, OrderCancelRequest::decode),
+            Err(missing)
+        );
+        assert_eq!(
+            read(&mut Scratch::new(), &replace, OrderCancelReplaceRequest::decode),
+            Err(missing)
         );
         let text = String::from(text) + "41=ORD1|";
-        let body = bytes(&text);
-        assert_eq!(OrderCancelRequest::decode(&body).unwrap().orig_cl_ord_id, b"ORD1");
-        assert_eq!(
-            OrderCancelReplaceRequest::decode(&body).unwrap().orig_cl_ord_id,
-            b"ORD1"
-        );
+        let (cancel, replace) = (frame_of("F", &text), frame_of("G", &text));
+        let mut scratch = Scratch::new();
+        let orig = read(&mut scratch, &cancel, OrderCancelRequest::decode).map(|cancel| cancel.orig_cl_ord_id);
+        assert_eq!(orig, Ok(&b"ORD1"[..]));
+        let orig =
+            read(&mut scratch, &replace, OrderCancelReplaceRequest::decode).map(|replace| replace.orig_cl_ord_id);
+        assert_eq!(orig, Ok(&b"ORD1"[..]));
     }
 
     proptest! {
@@ -441,27 +385,28 @@ mod tests {
             let (account, symbol) = (account.as_bytes(), symbol.as_bytes());
             let (price, trigger, transact_time) = (Price(price), Trigger(trigger), Timestamp(micros * 1_000));
             let (ord_type, time_in_force) = (b'2', b'3');
+            let mut scratch = Scratch::new();
             let new = NewOrderSingle {
                 account, cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time, trigger,
             };
-            let body = body_of(&new);
-            prop_assert_eq!(NewOrderSingle::decode(&body), Ok(new));
+            let frame = encoded(&new, Version::Fix44);
+            prop_assert_eq!(read(&mut scratch, &frame, NewOrderSingle::decode), Ok(new));
             let cancel = OrderCancelRequest { cl_ord_id, orig_cl_ord_id, quantity, side, symbol, transact_time };
-            let body = body_of(&cancel);
-            prop_assert_eq!(OrderCancelRequest::decode(&body), Ok(cancel));
+            let frame = encoded(&cancel, Version::Fix44);
+            prop_assert_eq!(read(&mut scratch, &frame, OrderCancelRequest::decode), Ok(cancel));
             let replace = OrderCancelReplaceRequest {
                 account, cl_ord_id, orig_cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time,
             };
-            let body = body_of(&replace);
-            prop_assert_eq!(OrderCancelReplaceRequest::decode(&body), Ok(replace));
+            let frame = encoded(&replace, Version::Fix44);
+            prop_assert_eq!(read(&mut scratch, &frame, OrderCancelReplaceRequest::decode), Ok(replace));
         }
 
         #[test]
         fn any_body_is_read_or_refused(fields in proptest::collection::vec((0_u32..70, "[\\x01-9]{0,9}"), 0..30)) {
-            let text: String = fields.iter().map(|(tag, value)| alloc::format!("{tag}={value}\x01")).collect();
-            let _ = NewOrderSingle::decode(text.as_bytes());
-            let _ = OrderCancelRequest::decode(text.as_bytes());
-            let _ = OrderCancelReplaceRequest::decode(text.as_bytes());
+            let text: String = fields.iter().map(|(tag, value)| alloc::format!("{tag}={value}|")).collect();
+            let _ = read(&mut Scratch::new(), &frame_of("D", &text), NewOrderSingle::decode);
+            let _ = read(&mut Scratch::new(), &frame_of("F", &text), OrderCancelRequest::decode);
+            let _ = read(&mut Scratch::new(), &frame_of("G", &text), OrderCancelReplaceRequest::decode);
         }
     }
 }

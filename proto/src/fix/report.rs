@@ -3,8 +3,8 @@
 use super::code::is_side;
 use super::encoder::{Body, Encoder};
 use super::field::Violation;
-use super::order::{parse_code, parse_price, parse_transact_time, required};
-use super::values::TagTable;
+use super::message::Message;
+use super::order::{parse_code, parse_price, parse_transact_time};
 use super::{msg_type, tag, value};
 use types::{ExecReport, ExecType, Price, Quantity, Timestamp};
 
@@ -225,52 +225,32 @@ impl OrdStatus {
 }
 
 impl<'a> ExecutionReport<'a> {
-    /// Reads the body of a message of type 8.
+    /// Reads a message of type 8.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [
-            account,
-            avg_price,
-            cl_ord_id,
-            cumulative,
-            exec_id,
-            last_price,
-            last_quantity,
-            order_id,
-            quantity,
-            ord_status,
-            orig_cl_ord_id,
-            price,
-            side,
-            symbol,
-            text,
-            transact_time,
-            ord_rej_reason,
-            exec_type,
-            leaves,
-        ] = REPORT.gather(body)?;
+    pub fn decode(message: &Message<'a>) -> Result<Self, Violation> {
+        message.required(tag::AVG_PX)?;
         Ok(Self {
-            account,
-            avg_price: parse_price(tag::AVG_PX, required(tag::AVG_PX, avg_price)?)?,
-            cl_ord_id,
-            cumulative: parse_quantity(tag::CUM_QTY, required(tag::CUM_QTY, cumulative)?)?,
-            exec_id: required(tag::EXEC_ID, exec_id)?,
-            last_price: parse_price(tag::LAST_PX, last_price)?,
-            last_quantity: parse_quantity(tag::LAST_QTY, last_quantity)?,
-            order_id: required(tag::ORDER_ID, order_id)?,
-            quantity: parse_quantity(tag::ORDER_QTY, quantity)?,
-            ord_status: parse_enum(tag::ORD_STATUS, ord_status, OrdStatus::from_code)?,
-            orig_cl_ord_id,
-            price: parse_price(tag::PRICE, price)?,
-            side: parse_code(tag::SIDE, side, is_side)?,
-            symbol,
-            text,
-            transact_time: parse_time(transact_time)?,
-            ord_rej_reason: parse_number(tag::ORD_REJ_REASON, ord_rej_reason)?,
-            exec_type: parse_enum(tag::EXEC_TYPE, exec_type, FixExecType::from_code)?,
-            leaves: parse_quantity(tag::LEAVES_QTY, required(tag::LEAVES_QTY, leaves)?)?,
+            account: message.get(tag::ACCOUNT),
+            avg_price: parse_price(message, tag::AVG_PX)?,
+            cl_ord_id: message.get(tag::CL_ORD_ID),
+            cumulative: required_quantity(message, tag::CUM_QTY)?,
+            exec_id: message.required(tag::EXEC_ID)?,
+            last_price: parse_price(message, tag::LAST_PX)?,
+            last_quantity: parse_quantity(message, tag::LAST_QTY)?,
+            order_id: message.required(tag::ORDER_ID)?,
+            quantity: parse_quantity(message, tag::ORDER_QTY)?,
+            ord_status: parse_enum(message, tag::ORD_STATUS, OrdStatus::from_code)?,
+            orig_cl_ord_id: message.get(tag::ORIG_CL_ORD_ID),
+            price: parse_price(message, tag::PRICE)?,
+            side: parse_code(message, tag::SIDE, is_side)?,
+            symbol: message.get(tag::SYMBOL),
+            text: message.get(tag::TEXT),
+            transact_time: parse_time(message)?,
+            ord_rej_reason: parse_number(message, tag::ORD_REJ_REASON)?,
+            exec_type: parse_enum(message, tag::EXEC_TYPE, FixExecType::from_code)?,
+            leaves: required_quantity(message, tag::LEAVES_QTY)?,
         })
     }
 }
@@ -308,30 +288,20 @@ impl Body for ExecutionReport<'_> {
 }
 
 impl<'a> OrderCancelReject<'a> {
-    /// Reads the body of a message of type 9.
+    /// Reads a message of type 9.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [
-            cl_ord_id,
-            order_id,
-            ord_status,
-            orig_cl_ord_id,
-            text,
-            transact_time,
-            cxl_rej_reason,
-            response_to,
-        ] = CANCEL_REJECT.gather(body)?;
+    pub fn decode(message: &Message<'a>) -> Result<Self, Violation> {
         Ok(Self {
-            cl_ord_id: required(tag::CL_ORD_ID, cl_ord_id)?,
-            order_id: required(tag::ORDER_ID, order_id)?,
-            ord_status: parse_enum(tag::ORD_STATUS, ord_status, OrdStatus::from_code)?,
-            orig_cl_ord_id: required(tag::ORIG_CL_ORD_ID, orig_cl_ord_id)?,
-            text,
-            transact_time: parse_time(transact_time)?,
-            cxl_rej_reason: parse_number(tag::CXL_REJ_REASON, cxl_rej_reason)?,
-            response_to: parse_enum(tag::CXL_REJ_RESPONSE_TO, response_to, CancelRejectResponseTo::from_code)?,
+            cl_ord_id: message.required(tag::CL_ORD_ID)?,
+            order_id: message.required(tag::ORDER_ID)?,
+            ord_status: parse_enum(message, tag::ORD_STATUS, OrdStatus::from_code)?,
+            orig_cl_ord_id: message.required(tag::ORIG_CL_ORD_ID)?,
+            text: message.get(tag::TEXT),
+            transact_time: parse_time(message)?,
+            cxl_rej_reason: parse_number(message, tag::CXL_REJ_REASON)?,
+            response_to: parse_enum(message, tag::CXL_REJ_RESPONSE_TO, CancelRejectResponseTo::from_code)?,
         })
     }
 }
@@ -355,66 +325,38 @@ impl Body for OrderCancelReject<'_> {
     }
 }
 
-/// The tags of an ExecutionReport.
-static REPORT: TagTable<19> = TagTable::new([
-    tag::ACCOUNT,
-    tag::AVG_PX,
-    tag::CL_ORD_ID,
-    tag::CUM_QTY,
-    tag::EXEC_ID,
-    tag::LAST_PX,
-    tag::LAST_QTY,
-    tag::ORDER_ID,
-    tag::ORDER_QTY,
-    tag::ORD_STATUS,
-    tag::ORIG_CL_ORD_ID,
-    tag::PRICE,
-    tag::SIDE,
-    tag::SYMBOL,
-    tag::TEXT,
-    tag::TRANSACT_TIME,
-    tag::ORD_REJ_REASON,
-    tag::EXEC_TYPE,
-    tag::LEAVES_QTY,
-]);
-
-/// The tags of an OrderCancelReject.
-static CANCEL_REJECT: TagTable<8> = TagTable::new([
-    tag::CL_ORD_ID,
-    tag::ORDER_ID,
-    tag::ORD_STATUS,
-    tag::ORIG_CL_ORD_ID,
-    tag::TEXT,
-    tag::TRANSACT_TIME,
-    tag::CXL_REJ_REASON,
-    tag::CXL_REJ_RESPONSE_TO,
-]);
-
 /// A value that is one code, read by `from_code`.
-fn parse_enum<T>(tag: u32, value: &[u8], from_code: fn(u8) -> Option<T>) -> Result<T, Violation> {
-    match *required(tag, value)? {
+fn parse_enum<T>(message: &Message<'_>, tag: u32, from_code: fn(u8) -> Option<T>) -> Result<T, Violation> {
+    match *message.required(tag)? {
         [code] => from_code(code).ok_or(Violation::incorrect(tag)),
         _ => Err(Violation::incorrect(tag)),
     }
 }
 
 /// [`Timestamp::NONE`] when absent.
-fn parse_time(value: &[u8]) -> Result<Timestamp, Violation> {
-    if value.is_empty() {
+fn parse_time(message: &Message<'_>) -> Result<Timestamp, Violation> {
+    if message.get(tag::TRANSACT_TIME).is_empty() {
         return Ok(Timestamp::NONE);
     }
-    parse_transact_time(value)
+    parse_transact_time(message)
+}
+
+fn required_quantity(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {
+    message.required(tag)?;
+    parse_quantity(message, tag)
 }
 
 /// 0 when absent.
-fn parse_quantity(tag: u32, text: &[u8]) -> Result<u64, Violation> {
+fn parse_quantity(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {
+    let text = message.get(tag);
     if text.is_empty() {
         return Ok(0);
     }
     value::parse_quantity(text).ok_or(Violation::format(tag))
 }
 
-fn parse_number(tag: u32, text: &[u8]) -> Result<Option<u64>, Violation> {
+fn parse_number(message: &Message<'_>, tag: u32) -> Result<Option<u64>, Violation> {
+    let text = message.get(tag);
     if text.is_empty() {
         return Ok(None);
     }
@@ -423,10 +365,10 @@ fn parse_number(tag: u32, text: &[u8]) -> Result<Option<u64>, Violation> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MAX_MESSAGE_LENGTH, MAX_VALUE_LENGTH, MessageHeader, TimePrecision};
+    use super::super::samples::{encoded, encoded_body, frame_of, read};
+    use super::super::{MAX_MESSAGE_LENGTH, MAX_VALUE_LENGTH, Scratch, Version};
     use super::*;
-    use alloc::vec;
-    use alloc::vec::Vec;
+    use alloc::string::String;
 
     const REPORT: ExecutionReport<'static> = ExecutionReport {
         account: b"ACC",
@@ -450,32 +392,16 @@ mod tests {
         leaves: 60,
     };
 
-    fn message(body: &impl Body) -> (Vec<u8>, usize) {
-        let mut buffer = vec![0; MAX_MESSAGE_LENGTH];
-        let header = MessageHeader {
-            sender_comp_id: &[b'S'; MAX_VALUE_LENGTH],
-            target_comp_id: &[b'T'; MAX_VALUE_LENGTH],
-            sequence: u64::MAX,
-            sending_time: Timestamp(0),
-            orig_sending_time: Some(Timestamp(0)),
-        };
-        let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Microseconds);
-        body.encode(&mut encoder);
-        let encoded = encoder.body().to_vec();
-        (encoded, encoder.finish().unwrap().len())
-    }
-
     #[test]
     fn a_trade_is_written_in_full() {
-        let (body, _) = message(&REPORT);
+        let body = encoded_body(&REPORT, Version::Fix44);
         assert_eq!(
-            alloc::string::String::from_utf8(body.clone())
-                .unwrap()
-                .replace('\x01', "|"),
+            String::from_utf8(body).unwrap().replace('\x01', "|"),
             "1=ACC|6=10.5|11=ORD1|14=40|17=E1|31=10.5|32=40|37=77|38=100|39=1|44=11|54=1|55=INTC|\
              60=20260301-00:00:00.000000|150=F|151=60|"
         );
-        assert_eq!(ExecutionReport::decode(&body), Ok(REPORT));
+        let frame = encoded(&REPORT, Version::Fix44);
+        assert_eq!(read(&mut Scratch::new(), &frame, ExecutionReport::decode), Ok(REPORT));
     }
 
     #[test]
@@ -492,7 +418,8 @@ mod tests {
             ord_rej_reason: Some(3),
             ..REPORT
         };
-        assert_eq!(ExecutionReport::decode(&message(&report).0), Ok(report));
+        let frame = encoded(&report, Version::Fix44);
+        assert_eq!(read(&mut Scratch::new(), &frame, ExecutionReport::decode), Ok(report));
     }
 
     #[test]
@@ -507,10 +434,11 @@ mod tests {
             cxl_rej_reason: Some(1),
             response_to: CancelRejectResponseTo::Cancel,
         };
-        let (body, _) = message(&reject);
-        assert_eq!(OrderCancelReject::decode(&body), Ok(reject));
+        let frame = encoded(&reject, Version::Fix44);
+        assert_eq!(read(&mut Scratch::new(), &frame, OrderCancelReject::decode), Ok(reject));
+        let frame = frame_of("9", "11=A|37=1|39=0|41=B|434=3|");
         assert_eq!(
-            OrderCancelReject::decode(b"11=A\x0137=1\x0139=0\x0141=B\x01434=3\x01"),
+            read(&mut Scratch::new(), &frame, OrderCancelReject::decode),
             Err(Violation::incorrect(434))
         );
     }
@@ -538,14 +466,13 @@ mod tests {
             leaves: u64::MAX,
             ..REPORT
         };
-        let (_, length) = message(&report);
+        let length = encoded(&report, Version::Fix50Sp2).len() + 2 * MAX_VALUE_LENGTH;
         assert!(length < MAX_MESSAGE_LENGTH / 2, "{length}");
     }
 
     #[test]
     fn what_an_initiator_cannot_read_is_told() {
-        let (body, _) = message(&REPORT);
-        let text = alloc::string::String::from_utf8(body).unwrap();
+        let text = String::from_utf8(encoded_body(&REPORT, Version::Fix44)).unwrap();
         for (from, to, violation) in [
             ("17=E1\x01", "", Violation::missing(17)),
             ("37=77\x01", "", Violation::missing(37)),
@@ -555,8 +482,9 @@ mod tests {
             ("14=40", "14=x", Violation::format(14)),
             ("151=60", "151=1.5", Violation::format(151)),
         ] {
+            let frame = frame_of("8", &text.replace(from, to));
             assert_eq!(
-                ExecutionReport::decode(text.replace(from, to).as_bytes()),
+                read(&mut Scratch::new(), &frame, ExecutionReport::decode),
                 Err(violation),
                 "{from} -> {to}"
             );

@@ -3,8 +3,12 @@
 //! The calendar is the proleptic Gregorian one, by arithmetic on days since 1970: years are counted from March, so that
 //! the leap day is the last day of a year and month lengths follow one formula.
 
+use super::TimePrecision;
 use super::value::{digit_pairs, two_digits};
 use types::Timestamp;
+
+/// The longest timestamp, with nanoseconds: bytes.
+pub const TIMESTAMP_LENGTH: usize = 27;
 
 /// The time that a text tells. Days are checked against the length of their month; second 60 is a leap second and counts
 /// as the first of the next minute.
@@ -33,8 +37,8 @@ pub fn parse_timestamp(text: &[u8]) -> Option<Timestamp> {
     Some(Timestamp(nanos))
 }
 
-/// Writes a timestamp with 3 (`micros` false) or 6 decimals and returns how many bytes of `text` it took.
-pub fn write_timestamp(time: Timestamp, micros: bool, text: &mut [u8; 24]) -> usize {
+/// Writes a timestamp and returns how many bytes of `text` it took.
+pub fn write_timestamp(time: Timestamp, precision: TimePrecision, text: &mut [u8; TIMESTAMP_LENGTH]) -> usize {
     let seconds = time.0 / NANOS;
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil_from_days(days);
@@ -48,15 +52,24 @@ pub fn write_timestamp(time: Timestamp, micros: bool, text: &mut [u8; 24]) -> us
     put_two(text, 12, of_day / 60 % 60);
     text[14] = b':';
     put_two(text, 15, of_day % 60);
+    if precision == TimePrecision::Seconds {
+        return 17;
+    }
     text[17] = b'.';
-    let fraction = time.0 % NANOS / 1_000;
-    put_two(text, 18, fraction / 10_000);
-    put_two(text, 20, fraction / 100 % 100);
-    if micros {
-        put_two(text, 22, fraction % 100);
+    // Pairs of digits, as many as are asked for; what is written beyond them is not counted.
+    let fraction = time.0 % NANOS;
+    put_two(text, 18, fraction / 10_000_000);
+    put_two(text, 20, fraction / 100_000 % 100);
+    if precision == TimePrecision::Milliseconds {
+        return 21;
+    }
+    put_two(text, 22, fraction / 1_000 % 100);
+    if precision == TimePrecision::Microseconds {
         return 24;
     }
-    21
+    put_two(text, 24, fraction / 10 % 100);
+    text[26] = two_digits(fraction % 10)[1];
+    TIMESTAMP_LENGTH
 }
 
 /// Nanoseconds of `.sss`, `.ssssss` or `.sssssssss`, or of nothing.
@@ -81,7 +94,7 @@ fn four_pairs(digits: [u8; 8]) -> Option<[u64; 4]> {
 }
 
 /// `value` is below 100.
-fn put_two(text: &mut [u8; 24], at: usize, value: u64) {
+fn put_two(text: &mut [u8; TIMESTAMP_LENGTH], at: usize, value: u64) {
     [text[at], text[at + 1]] = two_digits(value);
 }
 
@@ -134,9 +147,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn text(time: u64, micros: bool) -> alloc::string::String {
-        let mut bytes = [0; 24];
-        let length = write_timestamp(Timestamp(time), micros, &mut bytes);
+    fn text(time: u64, precision: TimePrecision) -> alloc::string::String {
+        let mut bytes = [0; TIMESTAMP_LENGTH];
+        let length = write_timestamp(Timestamp(time), precision, &mut bytes);
         alloc::string::String::from_utf8(bytes[..length].to_vec()).unwrap()
     }
 
@@ -152,8 +165,14 @@ mod tests {
             (4_107_542_400, "21000301-00:00:00"),
         ] {
             let time = seconds * NANOS + 123_456_789;
-            assert_eq!(text(time, false), alloc::format!("{expected}.123"));
-            assert_eq!(text(time, true), alloc::format!("{expected}.123456"));
+            for (precision, decimals) in [
+                (TimePrecision::Seconds, ""),
+                (TimePrecision::Milliseconds, ".123"),
+                (TimePrecision::Microseconds, ".123456"),
+                (TimePrecision::Nanoseconds, ".123456789"),
+            ] {
+                assert_eq!(text(time, precision), alloc::format!("{expected}{decimals}"));
+            }
             assert_eq!(parse_timestamp(expected.as_bytes()), Some(Timestamp(seconds * NANOS)));
         }
     }
@@ -195,9 +214,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_written_time_reads_as_itself(micros in 0..u64::MAX / 1_000) {
-            let time = micros * 1_000;
-            prop_assert_eq!(parse_timestamp(text(time, true).as_bytes()), Some(Timestamp(time)));
+        fn a_written_time_reads_as_itself(time in any::<u64>()) {
+            for (precision, unit) in [
+                (TimePrecision::Seconds, NANOS),
+                (TimePrecision::Milliseconds, 1_000_000),
+                (TimePrecision::Microseconds, 1_000),
+                (TimePrecision::Nanoseconds, 1),
+            ] {
+                let read = parse_timestamp(text(time, precision).as_bytes());
+                prop_assert_eq!(read, Some(Timestamp(time - time % unit)));
+            }
         }
     }
 }

@@ -69,6 +69,14 @@ fn parse_long(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// A whole number with an optional minus sign. `None` for anything else, or when it does not fit.
+#[must_use]
+pub(super) fn parse_i32(text: &[u8]) -> Option<i32> {
+    let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
+    let magnitude = i64::try_from(parse_u64(digits)?).ok()?;
+    i32::try_from(sign * magnitude).ok()
+}
+
 /// A quantity: whole units, with or without decimals that are zero. `None` for anything else.
 #[inline]
 #[must_use]
@@ -111,6 +119,16 @@ pub(super) fn write_u64(mut value: u64, text: &mut [u8; 20]) -> usize {
         text[0] = two_digits(value)[1];
     }
     length
+}
+
+/// Writes decimal digits with a minus sign below zero and says how many bytes it took.
+pub(super) fn write_i32(value: i32, text: &mut [u8; 11]) -> usize {
+    let mut digits = [0; 20];
+    let length = write_u64(u64::from(value.unsigned_abs()), &mut digits);
+    let sign = usize::from(value < 0);
+    text[0] = b'-';
+    text[sign..sign + length].copy_from_slice(&digits[..length]);
+    sign + length
 }
 
 /// Writes a price without needless zeros and says how many bytes it took. [`Price::NULL`] is for the caller to leave out.
@@ -202,6 +220,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn signed_numbers_come_back(value in any::<i32>()) {
+            let mut text = [0; 11];
+            let length = write_i32(value, &mut text);
+            prop_assert_eq!(parse_i32(&text[..length]), Some(value));
+        }
+
         #[test]
         fn digits_parse_to_their_number(value in any::<u64>()) {
             prop_assert_eq!(parse_u64(Digits::new(value).as_bytes()), Some(value));

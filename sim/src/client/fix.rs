@@ -7,7 +7,8 @@ use super::{ClientConfig, Traded};
 use proto::fix::{
     Application, BusinessMessageReject, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer,
     NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest, Output, ResetOnLogon, Role,
-    Session, SessionConfig, SessionReject, msg_type, ord_type_code, parse_u64, side_code, side_from_code, tif_code,
+    Scratch, Session, SessionConfig, SessionReject, msg_type, ord_type_code, parse_u64, side_code, side_from_code,
+    tif_code,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId,
@@ -19,6 +20,7 @@ use types::{
 pub(super) struct FixWire {
     session: Session,
     frames: FrameBuffer,
+    scratch: Scratch,
     account: AccountId,
     session_id: SessionId,
     traded: Box<[Traded]>,
@@ -65,6 +67,7 @@ impl FixWire {
         Self {
             session: Session::new(session),
             frames: FrameBuffer::new(),
+            scratch: Scratch::new(),
             account: config.account,
             session_id: config.session,
             traded: traded.into(),
@@ -97,7 +100,7 @@ impl FixWire {
     ) {
         self.frames.received(count);
         while let Some(frame) = self.frames.next_frame() {
-            if let Some(application) = self.session.on_frame(now, frame, &mut Out(out))
+            if let Some(application) = self.session.on_frame(now, frame, &mut self.scratch, &mut Out(out))
                 && let Some(answer) = answer(&application, self.session_id, &self.traded)
             {
                 deliver(answer);
@@ -187,14 +190,14 @@ impl FixWire {
 /// What a message says of an order; `None` when it says nothing that counts.
 fn answer(application: &Application<'_>, session: SessionId, traded: &[Traded]) -> Option<Answer> {
     let report = match application.msg_type {
-        msg_type::EXECUTION_REPORT => match ExecutionReport::decode(application.body) {
+        msg_type::EXECUTION_REPORT => match ExecutionReport::decode(&application.message) {
             Ok(report) => execution(&report, session, traded)?,
             Err(violation) => {
                 tracing::warn!("an ExecutionReport cannot be read: {violation:?}");
                 return Some(Answer::Protocol);
             }
         },
-        msg_type::ORDER_CANCEL_REJECT => match OrderCancelReject::decode(application.body) {
+        msg_type::ORDER_CANCEL_REJECT => match OrderCancelReject::decode(&application.message) {
             Ok(reject) => cancel_reject(&reject, session),
             Err(violation) => {
                 tracing::warn!("an OrderCancelReject cannot be read: {violation:?}");
@@ -204,12 +207,12 @@ fn answer(application: &Application<'_>, session: SessionId, traded: &[Traded]) 
         msg_type::REJECT => {
             tracing::warn!(
                 "the gateway rejects a message: {:?}",
-                SessionReject::decode(application.body)
+                SessionReject::decode(&application.message)
             );
             return Some(Answer::Protocol);
         }
         msg_type::BUSINESS_MESSAGE_REJECT => {
-            let reject = BusinessMessageReject::decode(application.body);
+            let reject = BusinessMessageReject::decode(&application.message);
             tracing::warn!("the gateway rejects a message: {reject:?}");
             return Some(Answer::Protocol);
         }

@@ -1,9 +1,8 @@
 //! The administrative messages.
 
-use crate::fix::field::{Fields, Violation};
+use crate::fix::field::Violation;
 use crate::fix::value::{Digits, parse_bool, parse_u64};
-use crate::fix::values::TagTable;
-use crate::fix::{Body, Encoder, Header, msg_type, tag};
+use crate::fix::{Body, Encoder, MAX_SEQUENCE, Message, msg_type, tag};
 use types::Duration;
 
 /// Heartbeat (0).
@@ -49,58 +48,52 @@ pub(super) struct Logon {
 }
 
 impl<'a> TestRequest<'a> {
-    pub(super) fn decode(body: &'a [u8]) -> Result<Self, Violation> {
-        let [test_req_id] = TEST_REQUEST.gather(body)?;
-        if test_req_id.is_empty() {
-            return Err(Violation::missing(tag::TEST_REQ_ID));
-        }
-        Ok(Self { test_req_id })
+    pub(super) fn decode(message: &Message<'a>) -> Result<Self, Violation> {
+        Ok(Self {
+            test_req_id: message.required(tag::TEST_REQ_ID)?,
+        })
     }
 }
 
 impl ResendRequest {
-    pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
-        let [begin, end] = RESEND_REQUEST.gather(body)?;
+    pub(super) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
         Ok(Self {
-            begin: sequence(tag::BEGIN_SEQ_NO, begin)?,
-            end: number(tag::END_SEQ_NO, end)?,
+            begin: sequence(message, tag::BEGIN_SEQ_NO)?,
+            end: number(message, tag::END_SEQ_NO)?,
         })
     }
 }
 
 impl SequenceReset {
-    pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
-        let [new_sequence, gap_fill] = SEQUENCE_RESET.gather(body)?;
+    pub(super) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
         Ok(Self {
-            gap_fill: flag(tag::GAP_FILL_FLAG, gap_fill)?,
-            new_sequence: sequence(tag::NEW_SEQ_NO, new_sequence)?,
+            gap_fill: flag(message, tag::GAP_FILL_FLAG)?,
+            new_sequence: sequence(message, tag::NEW_SEQ_NO)?,
         })
     }
 }
 
 impl<'a> Logout<'a> {
     /// The text, or nothing: a Logout is obeyed whatever else it holds.
-    pub(super) fn decode(body: &'a [u8]) -> Self {
-        let text = Fields::new(body).flatten().find(|field| field.tag == tag::TEXT);
+    pub(super) fn decode(message: &Message<'a>) -> Self {
         Self {
-            text: text.map_or(b"", |field| field.value),
+            text: message.get(tag::TEXT),
         }
     }
 }
 
 impl Logon {
-    pub(super) fn decode(body: &[u8]) -> Result<Self, Violation> {
-        let [encrypt_method, heartbeat, reset] = LOGON.gather(body)?;
-        if number(tag::ENCRYPT_METHOD, encrypt_method)? != 0 {
+    pub(super) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
+        if number(message, tag::ENCRYPT_METHOD)? != 0 {
             return Err(Violation::incorrect(tag::ENCRYPT_METHOD));
         }
-        let seconds = number(tag::HEART_BT_INT, heartbeat)?;
+        let seconds = number(message, tag::HEART_BT_INT)?;
         if seconds > MAX_HEARTBEAT_SECONDS {
             return Err(Violation::incorrect(tag::HEART_BT_INT));
         }
         Ok(Self {
             heartbeat: Duration::from_secs(seconds),
-            reset: flag(tag::RESET_SEQ_NUM_FLAG, reset)?,
+            reset: flag(message, tag::RESET_SEQ_NUM_FLAG)?,
         })
     }
 }
@@ -200,31 +193,21 @@ impl TooLowText {
     }
 }
 
-static TEST_REQUEST: TagTable<1> = TagTable::new([tag::TEST_REQ_ID]);
-
-static RESEND_REQUEST: TagTable<2> = TagTable::new([tag::BEGIN_SEQ_NO, tag::END_SEQ_NO]);
-
-static SEQUENCE_RESET: TagTable<2> = TagTable::new([tag::NEW_SEQ_NO, tag::GAP_FILL_FLAG]);
-
-static LOGON: TagTable<3> = TagTable::new([tag::ENCRYPT_METHOD, tag::HEART_BT_INT, tag::RESET_SEQ_NUM_FLAG]);
-
-fn number(tag: u32, value: &[u8]) -> Result<u64, Violation> {
-    if value.is_empty() {
-        return Err(Violation::missing(tag));
-    }
-    parse_u64(value).ok_or(Violation::format(tag))
+fn number(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {
+    parse_u64(message.required(tag)?).ok_or(Violation::format(tag))
 }
 
-fn sequence(tag: u32, value: &[u8]) -> Result<u64, Violation> {
-    let sequence = number(tag, value)?;
-    if sequence == 0 || sequence > Header::MAX_SEQUENCE {
+fn sequence(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {
+    let sequence = number(message, tag)?;
+    if sequence == 0 || sequence > MAX_SEQUENCE {
         return Err(Violation::incorrect(tag));
     }
     Ok(sequence)
 }
 
 /// `N` when absent.
-fn flag(tag: u32, value: &[u8]) -> Result<bool, Violation> {
+fn flag(message: &Message<'_>, tag: u32) -> Result<bool, Violation> {
+    let value = message.get(tag);
     if value.is_empty() {
         return Ok(false);
     }

@@ -1,6 +1,6 @@
 //! What a session is told when it is made.
 
-use crate::fix::{MAX_VALUE_LENGTH, TimePrecision};
+use crate::fix::{MAX_VALUE_LENGTH, TimePrecision, Version};
 use core::fmt;
 use types::Duration;
 
@@ -37,6 +37,8 @@ pub struct CompId {
 pub struct SessionConfig {
     /// Which end it is.
     pub role: Role,
+    /// The version spoken.
+    pub version: Version,
     /// SenderCompID (49) of what it sends.
     pub sender_comp_id: CompId,
     /// TargetCompID (56) of what it sends.
@@ -99,6 +101,7 @@ impl SessionConfig {
     pub const fn new(role: Role, sender_comp_id: CompId, target_comp_id: CompId) -> Self {
         Self {
             role,
+            version: Version::Fix44,
             sender_comp_id,
             target_comp_id,
             heartbeat: Duration::from_secs(30),

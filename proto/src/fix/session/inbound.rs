@@ -3,7 +3,7 @@
 use super::admin::{Heartbeat, Logout, ResendRequest, SequenceReset, TestRequest, TooLowText};
 use super::{Application, CloseReason, Output, Phase, Session};
 use crate::fix::field::{RejectReason, Violation};
-use crate::fix::{BEGIN_STRING, Header, msg_type, tag};
+use crate::fix::{Message, msg_type, tag};
 use core::cmp::Ordering;
 use types::{Duration, SequenceNumber, Timestamp};
 
@@ -59,38 +59,38 @@ impl Inbound {
 
 impl Session {
     /// A message of a session that is logged on.
-    pub(super) fn on_message<'f>(&mut self, header: &Header<'f>, out: &mut impl Output) -> Option<Application<'f>> {
-        if header.begin_string != BEGIN_STRING {
+    pub(super) fn on_message<'f>(&mut self, message: &Message<'f>, out: &mut impl Output) -> Option<Application<'f>> {
+        if message.begin_string() != self.config.version.begin_string() {
             self.end(CloseReason::BeginString, b"Incorrect BeginString", out);
             return None;
         }
-        let Some(sequence) = header.sequence else {
+        let Some(sequence) = message.sequence() else {
             self.end(CloseReason::SequenceMissing, b"MsgSeqNum missing or not valid", out);
             return None;
         };
-        if let Some((violation, reason)) = self.foreign(header) {
+        if let Some((violation, reason)) = self.foreign(message) {
             if sequence == self.inbound.next {
                 self.inbound.next += 1;
             }
-            self.refuse(sequence, header, violation, out);
+            self.refuse(sequence, message, violation, out);
             self.end(reason, violation.reason.text().as_bytes(), out);
             return None;
         }
-        if self.on_outside_sequence(sequence, header, out) {
+        if self.on_outside_sequence(sequence, message, out) {
             return None;
         }
         match sequence.cmp(&self.inbound.next) {
             Ordering::Greater => {
-                self.on_early(sequence, header, out);
+                self.on_early(sequence, message, out);
                 None
             }
             Ordering::Less => {
-                self.on_late(sequence, header, out);
+                self.on_late(sequence, message, out);
                 None
             }
             Ordering::Equal => {
                 self.inbound.next += 1;
-                let application = self.on_expected(sequence, header, out);
+                let application = self.on_expected(sequence, message, out);
                 self.settle_gap(out);
                 application
             }
@@ -98,18 +98,18 @@ impl Session {
     }
 
     /// What tells that a message is not of this session, or not of this time.
-    pub(super) fn foreign(&self, header: &Header<'_>) -> Option<(Violation, CloseReason)> {
+    pub(super) fn foreign(&self, message: &Message<'_>) -> Option<(Violation, CloseReason)> {
         let comp_id = |tag| (Violation::new(RejectReason::CompIdProblem, tag), CloseReason::CompId);
         // What is missing is told as a violation later.
-        if !header.sender_comp_id.is_empty() && header.sender_comp_id != self.config.target_comp_id.as_bytes() {
+        if !message.sender_comp_id().is_empty() && message.sender_comp_id() != self.config.target_comp_id.as_bytes() {
             return Some(comp_id(tag::SENDER_COMP_ID));
         }
-        if !header.target_comp_id.is_empty() && header.target_comp_id != self.config.sender_comp_id.as_bytes() {
+        if !message.target_comp_id().is_empty() && message.target_comp_id() != self.config.sender_comp_id.as_bytes() {
             return Some(comp_id(tag::TARGET_COMP_ID));
         }
         let tolerance = self.config.sending_time_tolerance;
-        let distance = Duration(header.sending_time.0.abs_diff(self.now.0));
-        if tolerance > Duration(0) && header.sending_time != Timestamp::NONE && distance > tolerance {
+        let distance = Duration(message.sending_time().0.abs_diff(self.now.0));
+        if tolerance > Duration(0) && message.sending_time() != Timestamp::NONE && distance > tolerance {
             let violation = Violation::new(RejectReason::SendingTimeAccuracy, tag::SENDING_TIME);
             return Some((violation, CloseReason::SendingTime));
         }
@@ -117,31 +117,31 @@ impl Session {
     }
 
     /// Messages whose number does not matter: a reset, and a Logon that resets a session that goes on.
-    fn on_outside_sequence(&mut self, sequence: u64, header: &Header<'_>, out: &mut impl Output) -> bool {
-        match header.msg_type {
-            msg_type::SEQUENCE_RESET if header.violation.is_none() => match SequenceReset::decode(header.body) {
+    fn on_outside_sequence(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) -> bool {
+        match message.msg_type() {
+            msg_type::SEQUENCE_RESET if message.violation().is_none() => match SequenceReset::decode(message) {
                 Ok(reset) if !reset.gap_fill => {
-                    self.on_reset(sequence, header, &reset, out);
+                    self.on_reset(sequence, message, &reset, out);
                     true
                 }
                 _ => false,
             },
-            msg_type::LOGON if header.violation.is_none() => self.on_reset_logon(sequence, header, out),
+            msg_type::LOGON if message.violation().is_none() => self.on_reset_logon(sequence, message, out),
             _ => false,
         }
     }
 
     /// The message after ones that are missing.
-    fn on_early(&mut self, sequence: u64, header: &Header<'_>, out: &mut impl Output) {
+    fn on_early(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) {
         self.counters.early += 1;
-        match header.msg_type {
+        match message.msg_type() {
             msg_type::RESEND_REQUEST => {
-                if let Ok(request) = ResendRequest::decode(header.body) {
+                if let Ok(request) = ResendRequest::decode(message) {
                     self.answer_resend_request(&request);
                 }
             }
             msg_type::TEST_REQUEST => {
-                if let Ok(request) = TestRequest::decode(header.body) {
+                if let Ok(request) = TestRequest::decode(message) {
                     self.say(
                         &Heartbeat {
                             test_req_id: request.test_req_id,
@@ -176,30 +176,30 @@ impl Session {
     }
 
     /// A number that was seen.
-    fn on_late(&mut self, sequence: u64, header: &Header<'_>, out: &mut impl Output) {
-        if !header.poss_dup {
+    fn on_late(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) {
+        if !message.poss_dup() {
             let text = TooLowText::new(self.inbound.next, sequence);
             self.end(CloseReason::SequenceTooLow, text.as_bytes(), out);
             return;
         }
-        if self.accepts_orig_sending_time(sequence, header, out) {
+        if self.accepts_orig_sending_time(sequence, message, out) {
             self.counters.duplicates += 1;
         }
     }
 
     /// Whether OrigSendingTime of a possible duplicate is as it must be. Gap fills are exempt: many engines leave it out.
-    fn accepts_orig_sending_time(&mut self, sequence: u64, header: &Header<'_>, out: &mut impl Output) -> bool {
-        if !header.poss_dup || header.msg_type == msg_type::SEQUENCE_RESET {
+    fn accepts_orig_sending_time(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) -> bool {
+        if !message.poss_dup() || message.msg_type() == msg_type::SEQUENCE_RESET {
             return true;
         }
-        if header.orig_sending_time == Timestamp::NONE {
+        if message.orig_sending_time() == Timestamp::NONE {
             let violation = Violation::missing(tag::ORIG_SENDING_TIME);
-            self.refuse(sequence, header, violation, out);
+            self.refuse(sequence, message, violation, out);
             return false;
         }
-        if header.orig_sending_time > header.sending_time {
+        if message.orig_sending_time() > message.sending_time() {
             let violation = Violation::new(RejectReason::SendingTimeAccuracy, tag::ORIG_SENDING_TIME);
-            self.refuse(sequence, header, violation, out);
+            self.refuse(sequence, message, violation, out);
             self.end(CloseReason::SendingTime, violation.reason.text().as_bytes(), out);
             return false;
         }
@@ -210,19 +210,19 @@ impl Session {
     fn on_expected<'f>(
         &mut self,
         sequence: u64,
-        header: &Header<'f>,
+        message: &Message<'f>,
         out: &mut impl Output,
     ) -> Option<Application<'f>> {
-        if let Some(violation) = header.violation {
-            self.refuse(sequence, header, violation, out);
+        if let Some(violation) = message.violation() {
+            self.refuse(sequence, message, violation, out);
             return None;
         }
-        if !self.accepts_orig_sending_time(sequence, header, out) {
+        if !self.accepts_orig_sending_time(sequence, message, out) {
             return None;
         }
-        let outcome = match header.msg_type {
+        let outcome = match message.msg_type() {
             msg_type::HEARTBEAT => Ok(()),
-            msg_type::TEST_REQUEST => TestRequest::decode(header.body).map(|request| {
+            msg_type::TEST_REQUEST => TestRequest::decode(message).map(|request| {
                 self.say(
                     &Heartbeat {
                         test_req_id: request.test_req_id,
@@ -230,31 +230,31 @@ impl Session {
                     out,
                 );
             }),
-            msg_type::RESEND_REQUEST => self.on_resend_request(header),
-            msg_type::SEQUENCE_RESET => self.on_gap_fill(sequence, header),
+            msg_type::RESEND_REQUEST => self.on_resend_request(message),
+            msg_type::SEQUENCE_RESET => self.on_gap_fill(sequence, message),
             msg_type::LOGOUT => {
-                self.on_logout(header, out);
+                self.on_logout(message, out);
                 Ok(())
             }
             msg_type::LOGON => Err(Violation::new(RejectReason::Other, tag::MSG_TYPE)),
             _ => {
                 return Some(Application {
-                    msg_type: header.msg_type,
+                    msg_type: message.msg_type(),
                     sequence: SequenceNumber(sequence),
-                    sending_time: header.sending_time,
-                    poss_resend: header.poss_resend,
-                    body: header.body,
+                    sending_time: message.sending_time(),
+                    poss_resend: message.poss_resend(),
+                    message: *message,
                 });
             }
         };
         if let Err(violation) = outcome {
-            self.refuse(sequence, header, violation, out);
+            self.refuse(sequence, message, violation, out);
         }
         None
     }
 
-    fn on_resend_request(&mut self, header: &Header<'_>) -> Result<(), Violation> {
-        let request = ResendRequest::decode(header.body)?;
+    fn on_resend_request(&mut self, message: &Message<'_>) -> Result<(), Violation> {
+        let request = ResendRequest::decode(message)?;
         if request.begin >= self.outbound.next() {
             return Err(Violation::incorrect(tag::BEGIN_SEQ_NO));
         }
@@ -271,8 +271,8 @@ impl Session {
         self.outbound.start_replay(request.begin, end);
     }
 
-    fn on_gap_fill(&mut self, sequence: u64, header: &Header<'_>) -> Result<(), Violation> {
-        let fill = SequenceReset::decode(header.body)?;
+    fn on_gap_fill(&mut self, sequence: u64, message: &Message<'_>) -> Result<(), Violation> {
+        let fill = SequenceReset::decode(message)?;
         if fill.new_sequence <= sequence {
             return Err(Violation::incorrect(tag::NEW_SEQ_NO));
         }
@@ -281,17 +281,17 @@ impl Session {
     }
 
     /// SequenceReset-Reset: a way out of disaster. It never lowers the number.
-    fn on_reset(&mut self, sequence: u64, header: &Header<'_>, reset: &SequenceReset, out: &mut impl Output) {
+    fn on_reset(&mut self, sequence: u64, message: &Message<'_>, reset: &SequenceReset, out: &mut impl Output) {
         if reset.new_sequence < self.inbound.next {
-            self.refuse(sequence, header, Violation::incorrect(tag::NEW_SEQ_NO), out);
+            self.refuse(sequence, message, Violation::incorrect(tag::NEW_SEQ_NO), out);
             return;
         }
         self.inbound.next = reset.new_sequence;
         self.settle_gap(out);
     }
 
-    fn on_logout(&mut self, header: &Header<'_>, out: &mut impl Output) {
-        let Logout { text } = Logout::decode(header.body);
+    fn on_logout(&mut self, message: &Message<'_>, out: &mut impl Output) {
+        let Logout { text } = Logout::decode(message);
         if self.phase == Phase::LogoutSent {
             self.close(CloseReason::LoggedOut, text, out);
             return;
@@ -327,8 +327,8 @@ impl Session {
         }
     }
 
-    fn refuse(&mut self, sequence: u64, header: &Header<'_>, violation: Violation, out: &mut impl Output) {
-        self.reject(self.now, SequenceNumber(sequence), header.msg_type, violation, out);
+    fn refuse(&mut self, sequence: u64, message: &Message<'_>, violation: Violation, out: &mut impl Output) {
+        self.reject(self.now, SequenceNumber(sequence), message, violation, out);
     }
 }
 

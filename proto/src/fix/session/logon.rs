@@ -2,7 +2,7 @@
 
 use super::admin::{Logon, Logout, TooLowText};
 use super::{CloseReason, Output, Phase, ResetOnLogon, Role, Session};
-use crate::fix::{BEGIN_STRING, Header, msg_type};
+use crate::fix::{Message, msg_type};
 
 impl Session {
     /// Initiator: says Logon on a new connection.
@@ -20,11 +20,11 @@ impl Session {
     }
 
     /// The first message of a connection: a Logon, or its answer.
-    pub(super) fn on_first_message(&mut self, header: &Header<'_>, out: &mut impl Output) {
-        match (header.msg_type, self.config.role) {
+    pub(super) fn on_first_message(&mut self, message: &Message<'_>, out: &mut impl Output) {
+        match (message.msg_type(), self.config.role) {
             (msg_type::LOGON, _) => (),
             (msg_type::LOGOUT, Role::Initiator) => {
-                let Logout { text } = Logout::decode(header.body);
+                let Logout { text } = Logout::decode(message);
                 self.close(CloseReason::LogonRefusedByPeer, text, out);
                 return;
             }
@@ -33,19 +33,19 @@ impl Session {
                 return;
             }
         }
-        if header.begin_string != BEGIN_STRING {
+        if message.begin_string() != self.config.version.begin_string() {
             self.refuse_logon(b"Incorrect BeginString", out);
             return;
         }
-        if let Some(violation) = header.violation {
+        if let Some(violation) = message.violation() {
             self.refuse_logon(violation.reason.text().as_bytes(), out);
             return;
         }
-        if let Some((violation, _)) = self.foreign(header) {
+        if let Some((violation, _)) = self.foreign(message) {
             self.refuse_logon(violation.reason.text().as_bytes(), out);
             return;
         }
-        match (Logon::decode(header.body), header.sequence) {
+        match (Logon::decode(message), message.sequence()) {
             (Ok(logon), Some(sequence)) => self.on_logon(&logon, sequence, out),
             (Err(violation), _) => self.refuse_logon(violation.reason.text().as_bytes(), out),
             (_, None) => self.refuse_logon(b"MsgSeqNum missing or not valid", out),
@@ -89,11 +89,11 @@ impl Session {
 
     /// A Logon on a session that is logged on: with 141=Y and number 1 an initiator starts the numbers again without a
     /// new connection. Says whether it was that.
-    pub(super) fn on_reset_logon(&mut self, sequence: u64, header: &Header<'_>, out: &mut impl Output) -> bool {
+    pub(super) fn on_reset_logon(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) -> bool {
         if self.config.role != Role::Acceptor || self.phase != Phase::LoggedOn || sequence != 1 {
             return false;
         }
-        let Ok(logon) = Logon::decode(header.body) else {
+        let Ok(logon) = Logon::decode(message) else {
             return false;
         };
         if !logon.reset {

@@ -27,7 +27,10 @@ mod tests;
 
 pub use config::{CompId, ResetOnLogon, Role, SessionConfig};
 
-use super::{Body, Header, SessionReject, Violation, msg_type};
+use super::{
+    Body, BusinessMessageReject, BusinessRejectReason, Message, RejectReason, Scratch, SessionReject, Violation,
+    msg_type,
+};
 use admin::{Heartbeat, Logout, TestRequest};
 use inbound::Inbound;
 use outbound::Outbound;
@@ -51,7 +54,7 @@ pub trait Output {
 }
 
 /// A message that the order logic must see. It has had its turn in the sequence and comes once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Application<'f> {
     /// MsgType (35). Also Reject (3), which is for information and never answered.
     pub msg_type: &'f [u8],
@@ -61,8 +64,8 @@ pub struct Application<'f> {
     pub sending_time: Timestamp,
     /// PossResend (97): the order logic looks whether it has seen the same under another number.
     pub poss_resend: bool,
-    /// The body's fields.
-    pub body: &'f [u8],
+    /// The whole message.
+    pub message: Message<'f>,
 }
 
 /// Why a connection is to be closed.
@@ -191,18 +194,25 @@ impl Session {
         self.phase = Phase::Disconnected;
     }
 
-    /// A whole message came in, as [`super::frame`] finds it. Gives what the order logic must see.
-    pub fn on_frame<'f>(&mut self, now: Timestamp, frame: &'f [u8], out: &mut impl Output) -> Option<Application<'f>> {
+    /// A whole message came in, as [`super::frame`] finds it; it is scanned into `scratch`. Gives what the order logic must
+    /// see.
+    pub fn on_frame<'f>(
+        &mut self,
+        now: Timestamp,
+        frame: &'f [u8],
+        scratch: &'f mut Scratch,
+        out: &mut impl Output,
+    ) -> Option<Application<'f>> {
         self.now = now;
         match self.phase {
             Phase::AwaitingLogon | Phase::LogonSent => {
                 self.received(now);
-                self.on_first_message(&Header::parse(frame), out);
+                self.on_first_message(&scratch.parse(frame), out);
                 None
             }
             Phase::LoggedOn | Phase::LogoutSent => {
                 self.received(now);
-                let application = self.on_message(&Header::parse(frame), out);
+                let application = self.on_message(&scratch.parse(frame), out);
                 self.outbound.pump(now, &mut self.counters, out);
                 application
             }
@@ -258,24 +268,62 @@ impl Session {
         self.say(body, out)
     }
 
-    /// Sends a Reject (3) for the message with this number and type.
+    /// Sends a Reject (3) for a message with this number.
     pub fn reject(
         &mut self,
         now: Timestamp,
         sequence: SequenceNumber,
-        ref_msg_type: &[u8],
+        message: &Message<'_>,
         violation: Violation,
         out: &mut impl Output,
     ) {
         self.now = now;
         self.counters.rejected += 1;
+        let ref_msg_type = message.msg_type();
         let reject = SessionReject {
+            routing: message.routing().reversed(),
             ref_seq_num: sequence.0,
             // A type that is longer than any real one is not worth repeating.
             ref_msg_type: if ref_msg_type.len() > 2 { b"" } else { ref_msg_type },
             violation,
             text: violation.reason.text().as_bytes(),
         };
+        self.say(&reject, out);
+    }
+
+    /// Refuses an application message that is right and cannot be processed: with a BusinessMessageReject (j), or with a
+    /// Reject (3) in versions that have none. `ref_id` is the refused request's own id, when it has one.
+    pub fn reject_business(
+        &mut self,
+        now: Timestamp,
+        application: &Application<'_>,
+        reason: BusinessRejectReason,
+        ref_id: &[u8],
+        out: &mut impl Output,
+    ) {
+        self.now = now;
+        if self.config.version.has_business_reject() {
+            let reject = BusinessMessageReject {
+                ref_seq_num: application.sequence.0,
+                ref_msg_type: application.msg_type,
+                business_reject_ref_id: ref_id,
+                reason,
+                text: reason.text().as_bytes(),
+            };
+            self.say(&reject, out);
+            return;
+        }
+        let reject = SessionReject {
+            routing: application.message.routing().reversed(),
+            ref_seq_num: application.sequence.0,
+            ref_msg_type: application.msg_type,
+            violation: Violation::without_tag(RejectReason::Other),
+            text: match reason {
+                BusinessRejectReason::UnsupportedMessageType => b"Unsupported message type",
+                _ => reason.text().as_bytes(),
+            },
+        };
+        self.counters.rejected += 1;
         self.say(&reject, out);
     }
 

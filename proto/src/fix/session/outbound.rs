@@ -234,6 +234,7 @@ impl Outbound {
 
 fn header(config: &SessionConfig, sequence: u64, time: Timestamp, orig: Option<Timestamp>) -> MessageHeader<'_> {
     MessageHeader {
+        version: config.version,
         sender_comp_id: config.sender_comp_id.as_bytes(),
         target_comp_id: config.target_comp_id.as_bytes(),
         sequence,

@@ -5,7 +5,7 @@ use net::options::TcpOptions;
 use net::tcp::{Received, TcpListener, TcpStream};
 use proto::fix::{
     self, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer, NewOrderSingle, OrdStatus,
-    OrderCancelReplaceRequest, OrderCancelRequest, Output, Role, Session, SessionConfig, msg_type,
+    OrderCancelReplaceRequest, OrderCancelRequest, Output, Role, Scratch, Session, SessionConfig, msg_type,
 };
 use proto::native;
 use proto::soup::{self, ServerEvent, ServerSession, SessionName, Timing};
@@ -149,8 +149,9 @@ impl Gateway {
                 frames.space()[..received.len()].copy_from_slice(received);
                 frames.received(received.len());
                 let mut requests = Vec::new();
+                let mut scratch = Scratch::new();
                 while let Some(frame) = frames.next_frame() {
-                    let application = session.on_frame(now, frame, &mut Bytes(&mut self.out));
+                    let application = session.on_frame(now, frame, &mut scratch, &mut Bytes(&mut self.out));
                     requests.extend(application.map(|application| fix_request(&application)));
                 }
                 requests
@@ -322,7 +323,7 @@ fn fix_request(application: &fix::Application<'_>) -> Request {
     };
     match application.msg_type {
         msg_type::NEW_ORDER_SINGLE => {
-            let order = NewOrderSingle::decode(application.body).unwrap();
+            let order = NewOrderSingle::decode(&application.message).unwrap();
             assert_eq!(order.account, b"7");
             assert!(order.quantity.is_multiple_of(LOT));
             Request::New(NewOrder {
@@ -340,7 +341,7 @@ fn fix_request(application: &fix::Application<'_>) -> Request {
             })
         }
         msg_type::ORDER_CANCEL_REQUEST => {
-            let cancel = OrderCancelRequest::decode(application.body).unwrap();
+            let cancel = OrderCancelRequest::decode(&application.message).unwrap();
             Request::Cancel(CancelOrder {
                 client_order_id: number(cancel.cl_ord_id),
                 orig_client_order_id: number(cancel.orig_cl_ord_id),
@@ -350,7 +351,7 @@ fn fix_request(application: &fix::Application<'_>) -> Request {
             })
         }
         _ => {
-            let replace = OrderCancelReplaceRequest::decode(application.body).unwrap();
+            let replace = OrderCancelReplaceRequest::decode(&application.message).unwrap();
             Request::Replace(ReplaceOrder {
                 client_order_id: number(replace.cl_ord_id),
                 orig_client_order_id: number(replace.orig_cl_ord_id),

@@ -10,7 +10,7 @@ mod resend;
 mod sequence;
 
 use super::*;
-use crate::fix::{Fields, Frame, frame, write_timestamp};
+use crate::fix::{Fields, Frame, TIMESTAMP_LENGTH, TimePrecision, frame, write_timestamp};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -33,8 +33,9 @@ struct Did(Vec<String>);
 impl Output for Did {
     fn transmit(&mut self, sequence: SequenceNumber, message: &[u8]) {
         assert_eq!(frame(message), Frame::Message(message.len()));
-        let header = Header::parse(message);
-        assert_eq!((header.violation, header.sequence), (None, Some(sequence.0)));
+        let mut scratch = Scratch::new();
+        let parsed = scratch.parse(message);
+        assert_eq!((parsed.violation(), parsed.sequence()), (None, Some(sequence.0)));
         self.0.push(readable(message));
     }
 
@@ -86,8 +87,12 @@ impl End {
 
     fn receives_bytes(&mut self, bytes: &[u8]) -> Vec<String> {
         assert_eq!(frame(bytes), Frame::Message(bytes.len()));
-        if let Some(application) = self.session.on_frame(self.now, bytes, &mut self.did) {
-            let (number, body) = (application.sequence, String::from_utf8_lossy(application.body));
+        let mut scratch = Scratch::new();
+        if let Some(application) = self.session.on_frame(self.now, bytes, &mut scratch, &mut self.did) {
+            let (number, body) = (
+                application.sequence,
+                String::from_utf8_lossy(application.message.body()),
+            );
             let text = format!("application {number}: {body}").replace('\x01', "|");
             self.did.0.push(text);
         }
@@ -146,8 +151,8 @@ impl Body for News {
 
 /// The bytes of a message from the peer. What it names itself of 8, 49, 52 and 56 stays as it is; `-52` leaves it out.
 fn wire(message: &str, now: Timestamp) -> Vec<u8> {
-    let mut time = [0; 24];
-    let length = write_timestamp(now, false, &mut time);
+    let mut time = [0; TIMESTAMP_LENGTH];
+    let length = write_timestamp(now, TimePrecision::Milliseconds, &mut time);
     let time = String::from_utf8_lossy(&time[..length]).to_string();
     let has = |tag: &str| message.split('|').any(|field| field.starts_with(tag));
     let mut fields: Vec<String> = message

@@ -99,9 +99,9 @@ impl Side {
                 self.session.send(now, &News(number.to_string()), out);
             }
             Input::Frame(bytes) => {
-                if let Some(application) = self.session.on_frame(now, bytes, out) {
+                if let Some(application) = self.session.on_frame(now, bytes, &mut Scratch::new(), out) {
                     assert_eq!(application.msg_type, b"B", "only what was sent arrives");
-                    let field = Fields::new(application.body).next().unwrap().unwrap();
+                    let field = Fields::new(application.message.body()).next().unwrap().unwrap();
                     self.arrived.push(crate::fix::parse_u64(field.value).unwrap());
                 }
             }
@@ -269,7 +269,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Messages that make a session think, and bytes that are none.
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
-    let number = prop_oneof![0_u64..12, Just(u64::MAX), Just(Header::MAX_SEQUENCE)];
+    let number = prop_oneof![0_u64..12, Just(u64::MAX), Just(crate::fix::MAX_SEQUENCE)];
     let kind = prop_oneof![
         Just("A"),
         Just("0"),
@@ -349,7 +349,7 @@ proptest! {
         }
         for (bytes, millis) in inputs {
             let before = end.numbers();
-            let _ = end.session.on_frame(end.now, &bytes, &mut end.did);
+            let _ = end.session.on_frame(end.now, &bytes, &mut Scratch::new(), &mut end.did);
             prop_assert!(end.done().len() < 100);
             let after = end.numbers();
             prop_assert!(after.0 >= before.0 || after == (2, 2), "numbers fall only by a reset: {before:?} {after:?}");

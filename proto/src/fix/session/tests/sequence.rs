@@ -105,7 +105,11 @@ fn a_possible_duplicate_from_the_future_ends_the_session() {
 fn a_possible_resend_is_told_to_the_order_logic() {
     let mut end = End::logged_on();
     let bytes = wire("35=D|34=2|97=Y|11=x|", end.now);
-    let application = end.session.on_frame(end.now, &bytes, &mut end.did).unwrap();
+    let mut scratch = Scratch::new();
+    let application = end
+        .session
+        .on_frame(end.now, &bytes, &mut scratch, &mut end.did)
+        .unwrap();
     assert!(application.poss_resend);
 }
 
