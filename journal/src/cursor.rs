@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use proto::journal::{
     Damage, MAX_RECORD_LENGTH, RECORD_HEADER_LENGTH, Record, SEGMENT_HEADER_LENGTH, Scanned, Seal, SegmentHeader,
@@ -18,10 +19,8 @@ use crate::segment::{Listed, read_header};
 pub(crate) enum Step {
     /// A record, which is now the current one.
     Record,
-    /// Nothing was written from here on.
-    End,
-    /// Something is there that is no record.
-    Damaged(Damage),
+    /// No record: nothing was written from here on ([`Damage::Blank`]), or something is there that is none.
+    End(Damage),
 }
 
 /// Bytes of the stream, and the record among them that was read last.
@@ -76,9 +75,9 @@ impl Window {
                 self.skip(length);
                 Step::Record
             }
-            Ok(Scanned::Partial) if rest.iter().any(|&byte| byte != 0) => Step::Damaged(Damage::Cut),
-            Ok(Scanned::Partial | Scanned::End) => Step::End,
-            Err(damage) => Step::Damaged(damage),
+            Ok(Scanned::Partial) if rest.iter().any(|&byte| byte != 0) => Step::End(Damage::Cut),
+            Ok(Scanned::Partial | Scanned::End) => Step::End(Damage::Blank),
+            Err(damage) => Step::End(damage),
         }
     }
 
@@ -120,12 +119,12 @@ pub(crate) struct Cursor {
     at_end: bool,
 }
 
-/// What follows damage in a segment.
+/// What follows the last record of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Debris {
-    /// Bytes from the damage to the last that is not zero.
+    /// Bytes up to the last that is not zero.
     pub(crate) bytes: u64,
-    /// Good records among them.
+    /// Whole records among them: then it was not the last.
     pub(crate) records: u64,
 }
 
@@ -133,6 +132,14 @@ impl Cursor {
     pub(crate) fn open(listed: Listed) -> Result<Self, JournalError> {
         let file = File::open(&listed.path).map_err(JournalError::io("opening", &listed.path))?;
         let header = read_header(&file, &listed)?;
+        let metadata = file.metadata().map_err(JournalError::io("reading", &listed.path))?;
+        if metadata.len() < header.length {
+            return Err(JournalError::Shortened {
+                path: listed.path,
+                found: metadata.len(),
+                expected: header.length,
+            });
+        }
         Ok(Self {
             file,
             listed,
@@ -154,6 +161,14 @@ impl Cursor {
     pub(crate) fn advance(&mut self) -> Result<Step, JournalError> {
         self.refill()?;
         Ok(self.window.advance())
+    }
+
+    /// Goes on to the next record as it is in the file at this moment: it may have been written since it was read.
+    pub(crate) fn advance_afresh(&mut self) -> Result<Step, JournalError> {
+        self.window.start = 0;
+        self.window.bytes.clear();
+        self.at_end = false;
+        self.advance()
     }
 
     /// The record that was read last.
@@ -213,6 +228,23 @@ impl Cursor {
         }
         bytes.truncate(filled);
         Ok(())
+    }
+}
+
+/// The error for damage at a position of a segment. `is_last`: of the journal's segments.
+pub(crate) fn damaged(
+    path: &Path,
+    header: &SegmentHeader,
+    position: u64,
+    damage: Damage,
+    is_last: bool,
+) -> JournalError {
+    JournalError::Damaged {
+        path: path.to_path_buf(),
+        offset: SEGMENT_HEADER_LENGTH as u64 + (position - header.first),
+        position,
+        damage,
+        is_last,
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use proto::journal::{
-    Damage, MAX_RECORD_LENGTH, RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH, Scanned, Seal, SegmentHeader, Writer,
+    MAX_RECORD_LENGTH, RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH, Scanned, Seal, SegmentHeader, Writer,
     record_length, scan, seal,
 };
 use types::Timestamp;
@@ -170,7 +170,7 @@ impl Drainer {
             let payload_length = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
             let length = record_length(payload_length as usize);
             if length > MAX_RECORD_LENGTH {
-                return Err(self.damaged(Damage::Length(payload_length)));
+                return Err(self.damaged());
             }
             let end = self.batch_offset + (self.batch_length + length) as u64;
             if end > self.segment.header.length {
@@ -183,8 +183,7 @@ impl Drainer {
             self.ring.load(self.position, record);
             match scan(record, self.position, Seal::Absent) {
                 Ok(Scanned::Record(_)) => {}
-                Ok(_) => return Err(self.damaged(Damage::Kind)),
-                Err(damage) => return Err(self.damaged(damage)),
+                _ => return Err(self.damaged()),
             }
             seal(record);
             self.batch_length += length;
@@ -193,11 +192,10 @@ impl Drainer {
         Ok(())
     }
 
-    fn damaged(&self, damage: Damage) -> JournalError {
-        JournalError::Damaged {
+    fn damaged(&self) -> JournalError {
+        JournalError::Ring {
             path: self.ring.path().to_path_buf(),
-            position: self.position,
-            damage,
+            what: "it holds something that is no record",
         }
     }
 

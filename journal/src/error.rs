@@ -53,10 +53,30 @@ pub enum JournalError {
     Damaged {
         /// The segment.
         path: PathBuf,
+        /// Where in the file.
+        offset: u64,
         /// Where in the stream.
         position: u64,
         /// What is there.
         damage: Damage,
+        /// Whether it is the journal's last segment, which can be [`cut`](crate::cut).
+        is_last: bool,
+    },
+    /// A segment is shorter than it was made.
+    Shortened {
+        /// The segment.
+        path: PathBuf,
+        /// Its length, bytes.
+        found: u64,
+        /// What it should be.
+        expected: u64,
+    },
+    /// A journal is not damaged where it was to be cut.
+    NotDamaged {
+        /// The journal.
+        directory: PathBuf,
+        /// Where it was to be cut.
+        position: u64,
     },
     /// A segment is missing.
     Gap {
@@ -126,10 +146,37 @@ impl fmt::Display for JournalError {
             Self::Segment { path, error } => {
                 write!(f, "{}: {error}; move it away or restore it", path.display())
             }
-            Self::Damaged { path, position, damage } => write!(
+            Self::Damaged {
+                path,
+                offset,
+                position,
+                damage,
+                is_last,
+            } => {
+                write!(
+                    f,
+                    "{}: at byte {offset}, position {position}, there is {damage}, and whole records stand behind it: \
+                     the file is damaged; restore it from a copy",
+                    path.display()
+                )?;
+                match path.parent() {
+                    Some(directory) if *is_last => write!(
+                        f,
+                        ", or give up all from there on with `tickgate journal cut {} {position}`",
+                        directory.display()
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            Self::Shortened { path, found, expected } => write!(
                 f,
-                "{}: at position {position} there is {damage}, and there are records behind it; restore the file",
+                "{} has {found} bytes of {expected}: its end is missing; restore it from a copy",
                 path.display()
+            ),
+            Self::NotDamaged { directory, position } => write!(
+                f,
+                "journal {} is not damaged at position {position}; `tickgate journal verify` says where it is",
+                directory.display()
             ),
             Self::Gap {
                 directory,

@@ -27,5 +27,5 @@ mod writer;
 
 pub use error::JournalError;
 pub use reader::JournalReader;
-pub use recovery::Recovery;
+pub use recovery::{Cut, Recovery, cut};
 pub use writer::{Config, Facts, JournalWriter, MIN_RING_BYTES, MIN_SEGMENT_BYTES, Watermark};

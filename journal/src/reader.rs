@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use proto::journal::{Damage, Record, Seal, Writer};
+use proto::journal::{Damage, Record, SEGMENT_HEADER_LENGTH, Seal, Writer};
 
-use crate::cursor::{Cursor, Step, Window};
+use crate::cursor::{Cursor, Step, Window, damaged};
 use crate::error::JournalError;
 use crate::recovery::Recovery;
 use crate::ring::Ring;
@@ -54,15 +54,21 @@ impl JournalReader {
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, JournalError> {
         loop {
             match &mut self.source {
-                Source::Segment(cursor) => match cursor.advance()? {
-                    Step::Record => break,
-                    Step::End => self.leave_segment(None)?,
-                    Step::Damaged(damage) => self.leave_segment(Some(damage))?,
-                },
+                Source::Segment(cursor) => {
+                    if cursor.advance()? == Step::Record || self.leave_segment()? == Step::Record {
+                        break;
+                    }
+                }
                 Source::Ring(window) => match window.advance() {
                     Step::Record => break,
-                    Step::End => return Ok(None),
-                    Step::Damaged(damage) => return Err(damaged(&self.directory, window.position(), damage)),
+                    Step::End(Damage::Blank) => return Ok(None),
+                    Step::End(_) => {
+                        let what = "it holds something that is no record";
+                        return Err(JournalError::Ring {
+                            path: self.directory.clone(),
+                            what,
+                        });
+                    }
                 },
             }
         }
@@ -93,36 +99,48 @@ impl JournalReader {
         &self.recovery
     }
 
-    /// The records of the present segment have ended: goes on to the next one or to the ring.
-    fn leave_segment(&mut self, damage: Option<Damage>) -> Result<(), JournalError> {
+    /// The records of the present segment have ended, as far as it was read: goes on to the next one or to the ring,
+    /// unless there is one more record by now. Where there must be more and is not, the file is damaged.
+    fn leave_segment(&mut self) -> Result<Step, JournalError> {
         let Source::Segment(cursor) = &mut self.source else {
-            return Ok(());
+            return Ok(Step::Record);
+        };
+        // What these two say is in the file was there before the file is looked at again.
+        let ring = Ring::open(&self.directory, self.journal)?;
+        let written = ring.as_ref().map_or(0, Ring::written);
+        let mut segments = list(&self.directory)?.into_iter();
+        let later = segments.find(|listed| listed.first > cursor.listed().first);
+        let damage = match cursor.advance_afresh()? {
+            Step::Record => return Ok(Step::Record),
+            Step::End(damage) => damage,
         };
         let position = cursor.position();
-        let later = |listed: &Listed| listed.first > cursor.listed().first;
-        if let Some(next) = list(&self.directory)?.into_iter().find(later) {
-            return match damage {
-                Some(damage) => Err(damaged(&cursor.listed().path, position, damage)),
-                None => self.enter_segment(next, position),
-            };
+        if let Some(next) = later {
+            let end = cursor.header().first + (cursor.header().length - SEGMENT_HEADER_LENGTH as u64);
+            if damage != Damage::Blank || (position < next.first && next.first <= end) {
+                return Err(damaged(&cursor.listed().path, cursor.header(), position, damage, false));
+            }
+            self.enter_segment(next, position)?;
+            return Ok(Step::End(damage));
         }
         // Also behind a clean end: a block that was lost looks like one.
         let debris = cursor.debris()?;
+        if position < written || (ring.is_none() && debris.records > 0) {
+            return Err(damaged(&cursor.listed().path, cursor.header(), position, damage, true));
+        }
         self.recovery.end = position;
         let mut bytes = Vec::new();
-        match Ring::open(&self.directory, self.journal)? {
+        match ring {
+            // What looks torn is what is being written, or was when its process ended: the ring has it whole.
             Some(ring) => {
                 bytes = beyond(&ring, position)?;
                 self.recovery.restored_bytes = bytes.len() as u64;
                 self.recovery.end += bytes.len() as u64;
             }
-            None => {
-                self.recovery.discarded_bytes = debris.bytes;
-                self.recovery.discarded_records = debris.records;
-            }
+            None => self.recovery.discarded_bytes = debris.bytes,
         }
         self.source = Source::Ring(Window::new(bytes, position, Seal::Absent));
-        Ok(())
+        Ok(Step::End(damage))
     }
 
     fn enter_segment(&mut self, next: Listed, position: u64) -> Result<(), JournalError> {
@@ -139,14 +157,6 @@ impl JournalReader {
         }
         self.source = Source::Segment(cursor);
         Ok(())
-    }
-}
-
-fn damaged(path: &Path, position: u64, damage: Damage) -> JournalError {
-    JournalError::Damaged {
-        path: path.to_path_buf(),
-        position,
-        damage,
     }
 }
 

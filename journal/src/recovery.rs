@@ -6,19 +6,25 @@
 //! | process killed | all up to `written`, perhaps more, perhaps a torn end | all from `written` on | the rest is written |
 //! | power cut | all up to `synced`, perhaps more, perhaps a torn end | nothing | the torn end is cut off |
 //! | disk damaged | a hole with records behind it, or a segment missing | | refused |
+//!
+//! A power cut may also lose a block in the midst of what was not synced yet. That looks like a damaged disk and is
+//! treated as one: whole records are only given up by whoever says so, with [`cut`].
 
+use std::ffi::OsString;
 use std::fmt;
+use std::fs;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proto::journal::{SEGMENT_HEADER_LENGTH, SegmentHeader};
+use proto::journal::{Damage, SEGMENT_HEADER_LENGTH, SegmentHeader};
 
 use crate::buffer::{BLOCK, BlockBuffer};
-use crate::cursor::{Cursor, Debris, Step};
+use crate::cursor::{Cursor, Debris, Step, damaged};
 use crate::drainer::{Drainer, Settings};
 use crate::error::JournalError;
 use crate::ring::Ring;
-use crate::segment::{Listed, Segment, Spare, list, open_for_writing};
+use crate::segment::{Listed, Segment, Spare, list, lock, open_for_writing};
 
 /// What was found when a journal was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -27,10 +33,19 @@ pub struct Recovery {
     pub end: u64,
     /// Bytes of records that a process which died had left in the ring.
     pub restored_bytes: u64,
-    /// Bytes that were cut off: a tail that a power cut tore.
+    /// Bytes that were cut off: a tail that a power cut tore. There is no whole record in it.
     pub discarded_bytes: u64,
-    /// Whole records in the bytes that were cut off. They came behind a torn one, and had not been synced.
-    pub discarded_records: u64,
+}
+
+/// What [`cut`] gave up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Bytes from the damage on.
+    pub bytes: u64,
+    /// Whole records among them.
+    pub records: u64,
+    /// Copies of the files as they were before.
+    pub copies: Vec<PathBuf>,
 }
 
 /// A journal that is ready to go on.
@@ -64,15 +79,15 @@ pub(crate) fn recover(mut settings: Settings, ring_bytes: usize) -> Result<Recov
     let mut recovery = Recovery {
         end: tail.end,
         discarded_bytes: tail.debris.bytes,
-        discarded_records: tail.debris.records,
         ..Recovery::default()
     };
     if let Some(ring) = &ring {
         // The ring knows everything, so nothing is lost: what looks torn is what was being written.
-        recovery.end = check_ring(ring, tail.end)?;
+        recovery.end = check_ring(ring, &tail)?;
         recovery.restored_bytes = recovery.end - tail.end;
         recovery.discarded_bytes = 0;
-        recovery.discarded_records = 0;
+    } else if tail.debris.records > 0 {
+        return Err(tail.damaged());
     }
     let (segment, direct) = repair(&tail, wants_direct)?;
     settings.direct = direct;
@@ -86,36 +101,90 @@ pub(crate) fn recover(mut settings: Settings, ring_bytes: usize) -> Result<Recov
     )
 }
 
+/// Gives up what stands behind the damage at `position` of a journal's last segment, what a dead process left in the
+/// ring included. Files are copied before they are changed.
+///
+/// # Errors
+/// The journal is not damaged there, is in use, or the operating system refuses something.
+pub fn cut(directory: &Path, position: u64) -> Result<Cut, JournalError> {
+    let _lock = lock(directory)?;
+    let not_damaged = || JournalError::NotDamaged {
+        directory: directory.to_path_buf(),
+        position,
+    };
+    let last = list(directory)?.pop().ok_or_else(not_damaged)?;
+    let tail = find_tail(last)?;
+    let ring = Ring::open(directory, tail.header.journal)?;
+    let is_lost = ring.as_ref().is_some_and(|ring| tail.end < ring.written());
+    if tail.end != position || (tail.debris.records == 0 && !is_lost) {
+        return Err(not_damaged());
+    }
+    let mut copies = vec![copy_aside(&tail.listed.path, directory)?];
+    if let Some(ring) = &ring {
+        copies.push(copy_aside(ring.path(), directory)?);
+    }
+    repair(&tail, false)?;
+    if let Some(ring) = &ring {
+        ring.remove()?;
+    }
+    Ok(Cut {
+        bytes: tail.debris.bytes,
+        records: tail.debris.records,
+        copies,
+    })
+}
+
+/// Copies a file into the directory, under a name that no journal looks at.
+fn copy_aside(path: &Path, directory: &Path) -> Result<PathBuf, JournalError> {
+    let mut name = OsString::from("before-cut-");
+    name.push(path.file_name().unwrap_or_default());
+    let copy = directory.join(name).with_added_extension("copy");
+    fs::copy(path, &copy).map_err(JournalError::io("copying to", &copy))?;
+    Ok(copy)
+}
+
 /// The end of the last segment.
 struct Tail {
     listed: Listed,
     header: SegmentHeader,
     /// Of the stream.
     end: u64,
+    /// What stands there.
+    damage: Damage,
     debris: Debris,
+}
+
+impl Tail {
+    fn damaged(&self) -> JournalError {
+        damaged(&self.listed.path, &self.header, self.end, self.damage, true)
+    }
 }
 
 fn find_tail(listed: Listed) -> Result<Tail, JournalError> {
     let mut cursor = Cursor::open(listed)?;
-    while cursor.advance()? == Step::Record {}
+    let damage = loop {
+        if let Step::End(damage) = cursor.advance()? {
+            break damage;
+        }
+    };
     let end = cursor.position();
     Ok(Tail {
         debris: cursor.debris()?,
         header: *cursor.header(),
         listed: cursor.listed().clone(),
         end,
+        damage,
     })
 }
 
-/// Holds a ring against a disk whose records end at `disk_end`; returns where the journal ends.
-fn check_ring(ring: &Ring, disk_end: u64) -> Result<u64, JournalError> {
+/// Holds a ring against the disk; returns where the journal ends.
+fn check_ring(ring: &Ring, tail: &Tail) -> Result<u64, JournalError> {
     let marks = ring.marks();
-    let oldest = ring.first().max(marks.appended.saturating_sub(ring.capacity()));
     let what = if marks.synced > marks.written || marks.written > marks.appended {
         "its marks contradict each other"
-    } else if disk_end < marks.written || disk_end < oldest {
-        "the disk has lost what it had taken"
-    } else if disk_end > marks.appended {
+    } else if tail.end < marks.written {
+        return Err(tail.damaged());
+    } else if tail.end > marks.appended {
         "it ends before the disk does"
     } else {
         return Ok(marks.appended);
@@ -209,11 +278,7 @@ impl fmt::Display for Recovery {
             write!(f, ", {} bytes of it restored from the ring", self.restored_bytes)?;
         }
         if self.discarded_bytes > 0 {
-            write!(
-                f,
-                ", a torn end of {} bytes with {} whole records cut off",
-                self.discarded_bytes, self.discarded_records
-            )?;
+            write!(f, ", a torn end of {} bytes cut off", self.discarded_bytes)?;
         }
         Ok(())
     }

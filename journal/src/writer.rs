@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,7 @@ use crate::drainer::{Drainer, MEMORY_BYTES, Settings};
 use crate::error::JournalError;
 use crate::recovery::{self, Recovery};
 use crate::ring::Ring;
+use crate::segment::lock;
 
 /// Where a journal is and how it is written.
 #[derive(Clone, Debug)]
@@ -302,19 +303,6 @@ fn check(config: &Config) -> Result<Writer, JournalError> {
     let name = &config.writer;
     let writer = Writer::new(name);
     writer.ok_or_else(|| JournalError::Config(format!("\"{name}\" is no name for a writer: 1 to 64 ASCII characters")))
-}
-
-/// Holds the directory until the file is closed, at the latest by the death of the process.
-fn lock(directory: &Path) -> Result<File, JournalError> {
-    let path = directory.join("lock");
-    let mut options = File::options();
-    let file = options.write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(JournalError::io("opening", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JournalError::InUse(directory.to_path_buf())),
-        Err(TryLockError::Error(source)) => Err(JournalError::io("locking", &path)(source)),
-    }
 }
 
 /// Starts the drainer's thread; returns once it runs where it should.

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use journal::{Config, JournalError, JournalReader, JournalWriter, MIN_SEGMENT_BYTES};
+use journal::{Config, JournalError, JournalReader, JournalWriter, MIN_SEGMENT_BYTES, Watermark};
 use proptest::prelude::*;
-use proto::journal::RECORD_HEADER_LENGTH;
+use proto::journal::{RECORD_HEADER_LENGTH, record_length};
 
 use crate::{append, read, small, told};
 
@@ -66,6 +66,25 @@ fn assert_continues(directory: &Path, count: u64, segment_bytes: u64) {
     assert_eq!(recovery.discarded_bytes, 0, "nothing of the torn end is left");
 }
 
+/// The journal as its reader and as its writer see it, which is refused by both: gives the text.
+fn refused(directory: &Path) -> String {
+    let read = JournalReader::open(directory).and_then(|mut reader| {
+        while reader.next_record()?.is_some() {}
+        Ok(())
+    });
+    let read = read.expect_err("the damage went unnoticed").to_string();
+    let before = contents(directory);
+    let opened = JournalWriter::open(&small(directory)).expect_err("whole records stand behind the damage");
+    assert_eq!(opened.to_string(), read);
+    assert_eq!(contents(directory), before, "who refuses changes nothing");
+    read
+}
+
+/// The files of a journal.
+fn contents(directory: &Path) -> Vec<Vec<u8>> {
+    segments(directory).iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
 #[test]
 fn a_torn_last_record_is_cut_off() {
     let directory = tempfile::tempdir().unwrap();
@@ -75,24 +94,85 @@ fn a_torn_last_record_is_cut_off() {
     overwrite(path, SEGMENT_HEADER + end - 4, &[0xee; 4]);
     let (records, recovery) = read(directory.path());
     assert_eq!(records.len(), 59);
-    assert_eq!(
-        (recovery.discarded_bytes, recovery.discarded_records),
-        (end - recovery.end, 0)
-    );
+    assert_eq!(recovery.discarded_bytes, end - recovery.end);
     assert_continues(directory.path(), 59, 1 << 20);
 }
 
 #[test]
-fn a_lost_block_cuts_off_what_is_behind_it_and_the_count_is_told() {
+fn damage_with_whole_records_behind_it_is_refused_until_it_is_cut_by_hand() {
+    let harms = [Harm::Flip(SEGMENT_HEADER + 5_000), {
+        let (offset, length) = (SEGMENT_HEADER + 4_096, 4_096);
+        Harm::Zero { offset, length }
+    }];
+    for harm in harms {
+        let directory = tempfile::tempdir().unwrap();
+        closed(directory.path(), 200, 1 << 20);
+        let path = segments(directory.path()).remove(0);
+        apply(&path, harm);
+        let damaged = fs::read(&path).unwrap();
+        let text = refused(directory.path());
+        let command = format!("`tickgate journal cut {} ", directory.path().display());
+        let (_, position) = text.split_once(&command).expect(&text);
+        let position: u64 = position.strip_suffix('`').unwrap().parse().unwrap();
+        assert!(text.contains(path.to_str().unwrap()), "{text}");
+        assert!(
+            text.contains(&format!(": at byte {}, ", position + SEGMENT_HEADER)),
+            "{text}"
+        );
+
+        let elsewhere = journal::cut(directory.path(), position + 8).unwrap_err();
+        assert!(matches!(elsewhere, JournalError::NotDamaged { .. }), "{elsewhere}");
+        let cut = journal::cut(directory.path(), position).unwrap();
+        let count = read(directory.path()).0.len() as u64;
+        assert!(cut.records > 0 && cut.records < 200 - count, "{cut:?}");
+        assert_eq!(fs::read(&cut.copies[0]).unwrap(), damaged, "what was given up is kept");
+        assert_continues(directory.path(), count, 1 << 20);
+    }
+}
+
+#[test]
+fn a_shortened_segment_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    closed(directory.path(), 200, 1 << 20);
+    closed(directory.path(), 60, 1 << 20);
+    let file = File::options()
+        .write(true)
+        .open(&segments(directory.path())[0])
+        .unwrap();
+    file.set_len(SEGMENT_HEADER + 6_000).unwrap();
+    let text = refused(directory.path());
+    assert!(text.contains("has 10096 bytes of 1048576"), "{text}");
+}
+
+/// A process that was killed left a ring, from which a reader goes on where the files end. The files beneath are looked at
+/// all the same: what the disk had taken must still be there.
+#[test]
+fn a_ring_does_not_hide_a_damaged_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = Config {
+        segment_bytes: 1 << 20,
+        ..small(directory.path())
+    };
+    let mut journal = JournalWriter::open(&config).unwrap();
+    let end = (0..150)
+        .map(|number| append(&mut journal, &told(number)))
+        .max()
+        .unwrap();
+    while journal.watermark(Watermark::Written) < end {
+        std::thread::yield_now();
+    }
     let path = &segments(directory.path())[0];
-    overwrite(path, SEGMENT_HEADER + 4096, &[0; 4096]);
-    let (records, recovery) = read(directory.path());
-    let count = records.len() as u64;
-    assert!(count < 200 && recovery.discarded_records > 0 && recovery.discarded_records < 200 - count);
-    assert!(recovery.discarded_bytes > 4096);
-    assert_continues(directory.path(), count, 1 << 20);
+    assert_eq!(read(directory.path()).0.len(), 150);
+    flip(path, SEGMENT_HEADER + 5_000);
+    let mut reader = JournalReader::open(directory.path()).unwrap();
+    let error = loop {
+        match reader.next_record() {
+            Ok(record) => assert!(record.is_some(), "the damage went unnoticed"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, JournalError::Damaged { is_last: true, .. }), "{error}");
+    flip(path, SEGMENT_HEADER + 5_000);
+    assert_eq!(read(directory.path()).0.len(), 150);
 }
 
 /// The records behind a lost block are appended again, at the same places: the old ones must not come after the new. They
@@ -117,6 +197,7 @@ fn what_was_cut_off_never_comes_back() {
     }
     journal.close().unwrap();
     overwrite(&segments(directory.path())[0], SEGMENT_HEADER + 4096, &[0; 4096]);
+    assert_eq!(journal::cut(directory.path(), 4096).unwrap().records, 32);
     for number in 16..64 {
         let mut journal = JournalWriter::open(&config).unwrap();
         append(&mut journal, &record(number));
@@ -197,7 +278,7 @@ fn a_segment_with_a_damaged_header_or_of_another_journal_is_refused() {
     assert!(matches!(error, JournalError::Foreign(_)), "{error}");
 }
 
-/// One thing that a power cut or a disk may do to the end of a file.
+/// One thing that a power cut or a disk may do to a file.
 #[derive(Clone, Debug)]
 enum Harm {
     Flip(u64),
@@ -218,15 +299,16 @@ enum Harm {
     Truncate(u64),
 }
 
-fn harm() -> impl Strategy<Value = Harm> {
-    let offset = || SEGMENT_HEADER..SEGMENT_HEADER + 12_000;
+/// Anywhere in a file of this length, its header included.
+fn harm(file_length: u64) -> impl Strategy<Value = Harm> {
+    let offset = move || 0..file_length - 5_000;
     prop_oneof![
-        offset().prop_map(Harm::Flip),
-        (offset(), 1_usize..5_000).prop_map(|(offset, length)| Harm::Zero { offset, length }),
-        (offset(), proptest::collection::vec(any::<u8>(), 1..600))
+        4 => (0..file_length).prop_map(Harm::Flip),
+        1 => (offset(), 1_usize..5_000).prop_map(|(offset, length)| Harm::Zero { offset, length }),
+        1 => (offset(), proptest::collection::vec(any::<u8>(), 1..600))
             .prop_map(|(offset, bytes)| Harm::Fill { offset, bytes }),
-        (offset(), offset(), 1_usize..5_000).prop_map(|(from, to, length)| Harm::Copy { from, to, length }),
-        offset().prop_map(Harm::Truncate),
+        1 => (offset(), offset(), 1_usize..5_000).prop_map(|(from, to, length)| Harm::Copy { from, to, length }),
+        1 => offset().prop_map(Harm::Truncate),
     ]
 }
 
@@ -248,23 +330,77 @@ fn apply(path: &Path, harm: Harm) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+/// Where the records of a segment begin and end in its file, header and padding included.
+fn places(path: &Path) -> Vec<std::ops::Range<usize>> {
+    let bytes = fs::read(path).unwrap();
+    let mut places = Vec::new();
+    let mut start = usize::try_from(SEGMENT_HEADER).unwrap();
+    while let Some(header) = bytes
+        .get(start..start + RECORD_HEADER_LENGTH)
+        .filter(|header| header != &[0; RECORD_HEADER_LENGTH])
+    {
+        let length = u32::from_le_bytes(header[4..8].try_into().unwrap());
+        let end = start + record_length(length as usize);
+        places.push(start..end);
+        start = end;
+    }
+    places
+}
 
-    /// Whatever happens to the last segment, what is read is a beginning of what was appended, and the journal goes on
-    /// from there.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Whatever happens to any of the files: a start refuses and changes nothing, or it has every record that was not
+    /// itself damaged, and goes on behind the last.
     #[test]
-    fn what_is_read_after_any_harm_is_a_beginning_of_what_was_appended(
-        harms in proptest::collection::vec(harm(), 1..4), count in 1_u64..60,
+    fn no_harm_ever_loses_a_whole_record_silently(
+        harms in proptest::collection::vec((any::<prop::sample::Index>(), harm(MIN_SEGMENT_BYTES)), 1..4),
+        count in 1_u64..300,
     ) {
         let directory = tempfile::tempdir().unwrap();
-        closed(directory.path(), count, 1 << 16);
-        let path = &segments(directory.path())[0];
-        for harm in harms {
-            apply(path, harm);
+        closed(directory.path(), count, MIN_SEGMENT_BYTES);
+        let files = segments(directory.path());
+        let before = contents(directory.path());
+        let places: Vec<_> = files.iter().map(|path| places(path)).collect();
+        prop_assert_eq!(places.iter().map(Vec::len).sum::<usize>() as u64, count);
+        for (file, harm) in harms {
+            apply(&files[file.index(files.len())], harm);
         }
-        let kept = read(directory.path()).0.len() as u64;
-        prop_assert!(kept <= count);
-        assert_continues(directory.path(), kept, 1 << 16);
+        let after = contents(directory.path());
+        // Numbers of the records that are still what they were.
+        let is_whole = places.iter().enumerate().flat_map(|(file, places)| {
+            let (before, after) = (&before[file], &after[file]);
+            places.iter().map(move |place| before[place.clone()] == after[place.clone()])
+        });
+        let last_whole = is_whole.collect::<Vec<_>>().iter().rposition(|&is_whole| is_whole);
+        let whole_until = last_whole.map_or(0, |last| last as u64 + 1);
+
+        let opened = JournalWriter::open(&small(directory.path())).and_then(JournalWriter::close);
+        let read = opened.and_then(|()| {
+            let mut reader = JournalReader::open(directory.path())?;
+            let mut numbers = 0;
+            while let Some(record) = reader.next_record()? {
+                assert_eq!((record.kind, record.time.0, record.payload.to_vec()), told(numbers));
+                numbers += 1;
+            }
+            Ok(numbers)
+        });
+        match read {
+            // A record that is whole behind one that is not would have been refused.
+            Ok(kept) => {
+                prop_assert_eq!(kept, whole_until);
+                assert_continues(directory.path(), kept, MIN_SEGMENT_BYTES);
+            }
+            Err(_) => {
+                let now = contents(directory.path());
+                for (file, places) in places.iter().enumerate() {
+                    for place in places {
+                        let was = &after[file][place.clone()];
+                        let is_whole = was == &before[file][place.clone()];
+                        prop_assert!(!is_whole || was == &now[file][place.clone()], "a whole record is gone");
+                    }
+                }
+            }
+        }
     }
 }

@@ -84,6 +84,8 @@ pub enum Damage {
     Checksum,
     /// It is [`Scanned::Partial`], and there are no more bytes.
     Cut,
+    /// It is [`Scanned::End`], and there are records behind it.
+    Blank,
 }
 
 /// Whether records must carry their checksum.
@@ -193,6 +195,7 @@ impl fmt::Display for Damage {
             Self::Position(position) => write!(f, "the record of position {position}"),
             Self::Checksum => write!(f, "a checksum that is not the record's"),
             Self::Cut => write!(f, "a record that is cut"),
+            Self::Blank => write!(f, "nothing"),
         }
     }
 }
