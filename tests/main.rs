@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod configs;
+mod fix_client;
+mod journal;
 mod layers;
 mod market;
 mod processes;

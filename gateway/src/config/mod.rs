@@ -213,7 +213,8 @@ impl Config {
 
 impl JournalConfig {
     /// The settings of a shard's journal.
-    pub(crate) fn of_shard(&self, shard: ShardId) -> journal::Config {
+    #[must_use]
+    pub fn of_shard(&self, shard: ShardId) -> journal::Config {
         journal::Config {
             directory: self.directory.join(format!("shard-{shard}")),
             writer: format!("gateway-shard-{shard}"),
