@@ -53,11 +53,6 @@ impl FixClient {
         }
     }
 
-    /// Closes the connection without a word.
-    pub(crate) fn hang_up(&mut self) {
-        self.stream = None;
-    }
-
     /// Sends a message of this type with these fields, `|` behind each.
     pub(crate) fn send(&mut self, msg_type: &str, fields: &str) {
         let now = SystemTime::now()

@@ -48,7 +48,7 @@ fn the_messages_of_a_session_are_printed_in_order_while_it_runs_and_afterwards()
 
     let natives = read(&market, &["--session", "taker"]);
     assert_eq!(natives, read(&market, &["--session", "2"]), "by user or by id");
-    assert!(natives[0].contains(" in       - New"), "{}", natives[0]);
+    assert!(natives[0].contains(" in       - Request(New("), "{}", natives[0]);
     assert!(natives[1].contains(" out      1 Report("), "{}", natives[1]);
 
     gateway.stop();
@@ -91,7 +91,7 @@ fn assert_is_json(market: &Market, lines: &[String]) {
             "{} {:3} {:>6} {}",
             object["time"].as_str().expect("a time"),
             object["direction"].as_str().expect("a direction"),
-            object["sequence"],
+            object["sequence"].to_string(),
             object["message"].as_str().expect("a message"),
         );
         assert_eq!((&text, &object["session"]), (line, &1.into()));

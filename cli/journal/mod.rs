@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    session: session::Args,
+    session: session::Selection,
 }
 
 #[derive(Subcommand, Debug)]

@@ -6,7 +6,7 @@ use crate::Failure;
 use ::gateway::config::{Config, ProtocolConfig};
 use ::gateway::record::Record;
 use ::journal::JournalReader;
-use clap::Args as ClapArgs;
+use clap::Args;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use types::{SessionId, Timestamp};
 
 /// Which session, and where.
-#[derive(ClapArgs, Debug)]
-pub(super) struct Args {
+#[derive(Args, Debug)]
+pub(super) struct Selection {
     /// The session whose messages are printed: its id, the CompID (49) of its client, or its user name.
     #[arg(long, required = true)]
     session: Option<String>,
@@ -67,12 +67,12 @@ struct Wanted {
 }
 
 /// Prints the messages of the session.
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let name = args.session.clone().unwrap_or_default();
-    let (directories, mut wanted) = match &args.directory {
+pub(super) fn run(selection: &Selection) -> Result<(), Failure> {
+    let name = selection.session.clone().unwrap_or_default();
+    let (directories, mut wanted) = match &selection.directory {
         Some(directory) => (vec![directory.clone()], Wanted::of(name, None)),
         None => {
-            let config = Config::load(&args.config)?;
+            let config = Config::load(&selection.config)?;
             let of_shard = config
                 .shards
                 .iter()
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let mut is_there = false;
     for directory in directories.iter().filter(|directory| directory.exists()) {
         is_there = true;
-        if !print(directory, args, &mut wanted, &mut out)? {
+        if !print(directory, selection, &mut wanted, &mut out)? {
             return Ok(());
         }
     }
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Prints what one journal has of the session. Says whether anyone still reads.
-fn print(directory: &Path, args: &Args, wanted: &mut Wanted, out: &mut impl Write) -> Result<bool, Failure> {
+fn print(directory: &Path, selection: &Selection, wanted: &mut Wanted, out: &mut impl Write) -> Result<bool, Failure> {
     let mut reader = JournalReader::open(directory)?;
     // Numbered messages sent so far: a native message does not say its number.
     let mut sent = BTreeMap::<SessionId, u64>::new();
@@ -124,7 +124,8 @@ fn print(directory: &Path, args: &Args, wanted: &mut Wanted, out: &mut impl Writ
                 Some(*count)
             }
         };
-        let is_in_time = args.from.is_none_or(|from| entry.time >= from) && args.to.is_none_or(|to| entry.time < to);
+        let is_in_time =
+            selection.from.is_none_or(|from| entry.time >= from) && selection.to.is_none_or(|to| entry.time < to);
         if !wanted.is_meant(session, direction, message) || !is_in_time {
             continue;
         }
@@ -135,7 +136,7 @@ fn print(directory: &Path, args: &Args, wanted: &mut Wanted, out: &mut impl Writ
             sequence: number,
             message: text(message),
         };
-        if !written(line.print(args.json, out))? {
+        if !written(line.print(selection.json, out))? {
             return Ok(false);
         }
     }

@@ -129,7 +129,14 @@ pub(crate) struct Debris {
 }
 
 impl Cursor {
+    /// At the segment's first record.
     pub(crate) fn open(listed: Listed) -> Result<Self, JournalError> {
+        let first = listed.first;
+        Self::open_at(listed, first)
+    }
+
+    /// At a position of the segment where a record begins, or may begin.
+    pub(crate) fn open_at(listed: Listed, position: u64) -> Result<Self, JournalError> {
         let file = File::open(&listed.path).map_err(JournalError::io("opening", &listed.path))?;
         let header = read_header(&file, &listed)?;
         let metadata = file.metadata().map_err(JournalError::io("reading", &listed.path))?;
@@ -144,7 +151,7 @@ impl Cursor {
             file,
             listed,
             header,
-            window: Window::new(Vec::with_capacity(WINDOW_LENGTH), header.first, Seal::Required),
+            window: Window::new(Vec::with_capacity(WINDOW_LENGTH), position, Seal::Required),
             at_end: false,
         })
     }

@@ -37,14 +37,29 @@ impl JournalReader {
         let Some(first) = list(directory)?.into_iter().next() else {
             return Err(JournalError::Missing(directory.to_path_buf()));
         };
-        let cursor = Cursor::open(first)?;
-        Ok(Self {
+        Ok(Self::new(directory, Cursor::open(first)?))
+    }
+
+    /// Opens a journal at the record of this position, or at its end.
+    ///
+    /// # Errors
+    /// There is no such place, or the journal cannot be read.
+    pub fn open_at(directory: &Path, position: u64) -> Result<Self, JournalError> {
+        let segments = list(directory)?.into_iter();
+        let Some(segment) = segments.rev().find(|listed| listed.first <= position) else {
+            return Err(JournalError::Missing(directory.to_path_buf()));
+        };
+        Ok(Self::new(directory, Cursor::open_at(segment, position)?))
+    }
+
+    fn new(directory: &Path, cursor: Cursor) -> Self {
+        Self {
             directory: directory.to_path_buf(),
             journal: cursor.header().journal,
             writer: cursor.header().writer,
             source: Source::Segment(cursor),
             recovery: Recovery::default(),
-        })
+        }
     }
 
     /// The next record; `None` at the end.

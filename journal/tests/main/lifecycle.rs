@@ -47,6 +47,31 @@ fn a_journal_is_read_while_it_is_written() {
 }
 
 #[test]
+fn it_is_read_from_any_record_on_while_it_is_written_and_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = JournalWriter::open(&small(directory.path())).unwrap();
+    let mut starts = vec![0];
+    let from = |start: u64| {
+        let mut reader = JournalReader::open_at(directory.path(), start).unwrap();
+        let mut records = Vec::new();
+        while let Some(record) = reader.next_record().unwrap() {
+            records.push((record.kind, record.time.0, record.payload.to_vec()));
+        }
+        records
+    };
+    for number in 0..300 {
+        starts.push(append(&mut journal, &told(number)));
+        let first = number / 2;
+        let wanted = (first..=number).map(told).collect::<Vec<_>>();
+        assert_eq!(from(starts[usize::try_from(first).unwrap()]), wanted);
+    }
+    journal.close().unwrap();
+    for (first, start) in starts.iter().enumerate() {
+        assert_eq!(from(*start), (first as u64..300).map(told).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn the_marks_follow_each_other_and_reach_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = JournalWriter::open(&small(directory.path())).unwrap();
