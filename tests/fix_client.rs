@@ -58,9 +58,9 @@ impl FixClient {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .expect("a clock");
-        let mut digits = [0; 24];
+        let mut digits = [0; fix::TIMESTAMP_LENGTH];
         let now = Timestamp(u64::try_from(now.as_nanos()).expect("before 2554"));
-        let length = fix::write_timestamp(now, false, &mut digits);
+        let length = fix::write_timestamp(now, fix::TimePrecision::Milliseconds, &mut digits);
         let now = String::from_utf8_lossy(&digits[..length]);
         let (comp_id, next) = (self.comp_id, self.next);
         let body = format!("35={msg_type}|49={comp_id}|56=TICKGATE|34={next}|52={now}|{fields}").replace('|', "\u{1}");

@@ -7,8 +7,8 @@ use types::Timestamp;
 
 /// A time as `2026-11-30T09:30:00.000001Z`.
 pub(super) fn utc(time: Timestamp) -> String {
-    let mut digits = [0; 24];
-    let length = fix::write_timestamp(time, true, &mut digits);
+    let mut digits = [0; fix::TIMESTAMP_LENGTH];
+    let length = fix::write_timestamp(time, fix::TimePrecision::Microseconds, &mut digits);
     let text = String::from_utf8_lossy(&digits[..length]);
     format!("{}-{}-{}T{}Z", &text[..4], &text[4..6], &text[6..8], &text[9..])
 }
