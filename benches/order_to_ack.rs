@@ -461,7 +461,6 @@ id = 1
 protocol = "native"
 shard = 0
 user = "trader"
-password = "secret"
 accounts = [1]
 owner = 1
 max_open_orders = 1_000

@@ -10,6 +10,7 @@ use clap::Args as ClapArgs;
 use latency::clock::Clock;
 use latency::{Placement, Recorder, Recording, RecordingThread};
 use net::link::LinkConfig;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -73,13 +74,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .collect::<Result<Vec<Running>, _>>()?;
     for (shard, status) in statuses.iter().enumerate() {
         let (fix, native) = status.addresses();
-        let shown = |address: Option<_>| {
-            address.map_or_else(
-                || "nowhere".to_owned(),
-                |address: std::net::SocketAddr| address.to_string(),
-            )
-        };
         println!("shard {shard}: FIX on {}, native on {}", shown(fix), shown(native));
+    }
+    let (fix, native) = door.addresses();
+    if fix.or(native).is_some() {
+        println!("door: FIX on {}, native on {}", shown(fix), shown(native));
     }
     println!("running; interrupt to stop");
     interrupt.wait();
@@ -107,6 +106,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         println!("shard {shard}: {accepted} orders accepted, {open} open");
     }
     Ok(())
+}
+
+/// An address as it is printed.
+fn shown(address: Option<SocketAddr>) -> String {
+    address.map_or_else(|| "nowhere".to_owned(), |address| address.to_string())
 }
 
 /// One recorder a shard, and the thread that writes what they keep.

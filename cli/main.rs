@@ -5,6 +5,7 @@ mod demo;
 mod exchange;
 mod gateway;
 mod journal;
+mod password;
 mod process;
 mod recording;
 mod replay;
@@ -32,6 +33,7 @@ enum Command {
     Exchange(exchange::Args),
     Client(client::Args),
     Journal(journal::Args),
+    Password(password::Args),
     Replay(replay::Args),
     Report(report::Args),
 }
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Client(args) => client::run(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Password(args) => password::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
     };

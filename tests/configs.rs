@@ -26,6 +26,9 @@ fn every_config_that_is_shipped_loads() {
             _ if name.starts_with("gateway") => gateway::Config::load(&path).err().map(|error| error.to_string()),
             _ if name.starts_with("exchange") => ExchangeConfig::load(&path).err().map(|error| error.to_string()),
             _ if name.starts_with("client") => ClientConfig::load(&path).err().map(|error| error.to_string()),
+            _ if name.starts_with("credentials") => gateway::config::Credentials::load(&path)
+                .err()
+                .map(|error| error.to_string()),
             _ if name.starts_with("instruments") => {
                 feeds::instruments::read(&path).err().map(|error| error.to_string())
             }
@@ -34,7 +37,7 @@ fn every_config_that_is_shipped_loads() {
         assert_eq!(error, None, "{name}");
         loaded += 1;
     }
-    assert!(loaded >= 5, "gateway, exchange, two clients, instruments");
+    assert!(loaded >= 6, "gateway, exchange, two clients, instruments, credentials");
 }
 
 #[test]
@@ -147,12 +150,38 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 &["session 1", "send_buffer_bytes"],
             ),
             ("id = 2\nprotocol", "id = 1\nprotocol", &["session 1", "twice"]),
-            ("native_listen = \"127.0.0.1:7002\"\n", "", &["session 2", "shard 0"]),
+            (
+                "native_listen = \"127.0.0.1:7002\"\n",
+                "",
+                &["session 2", "native_listen"],
+            ),
             (
                 "shard = 0\nclient_comp_id",
                 "shard = 3\nclient_comp_id",
                 &["session 1", "shard 3"],
             ),
+            ("user = \"trader\" ", "user = \"stranger\" ", &["session 2", "stranger"]),
+            (
+                "user = \"trader\" ",
+                "password = \"plain\"\nuser = \"trader\" ",
+                &["password", "unknown"],
+            ),
+            (
+                "credentials = \"credentials.txt\"",
+                "credentials = \"none.txt\"",
+                &["none.txt"],
+            ),
+            (
+                "our_comp_id = \"TICKGATE\"",
+                "our_comp_id = \"TICKGATE\"\nuser = \"nobody\"",
+                &["session 1", "nobody", "tickgate password"],
+            ),
+            (
+                "our_comp_id = \"TICKGATE\"",
+                "our_comp_id = \"TICKGATE\"\nallow = [\"10.0.0.1/8\"]",
+                &["session 1: allow", "10.0.0.1/8"],
+            ),
+            ("[[shards]]", "[door]\nallow = []\n[[shards]]", &["[door] allow"]),
             ("[risk.classes.default]", "[risk.classes.other]", &["default"]),
             ("name = \"sim\"", "name = \"mars\"", &["sim"]),
             (

@@ -277,7 +277,6 @@ id = 2
 protocol = "native"
 shard = 0
 user = "trader"
-password = "secret"
 accounts = [2]
 owner = 2
 max_open_orders = 20_000

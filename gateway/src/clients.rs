@@ -200,7 +200,7 @@ impl Clients {
             return Err(Refusal::AlreadyConnected);
         }
         let next = match &arrival.hello {
-            Hello::Fix => SequenceNumber(1),
+            Hello::Fix { .. } => SequenceNumber(1),
             Hello::Native { login, .. } => self.resumes_from(login, output)?,
         };
         Ok((place, next))
@@ -240,7 +240,13 @@ impl Clients {
         }
         let mut answer = [0; soup::MAX_PACKET_LENGTH];
         let (wire, length) = match hello {
-            Hello::Fix => (Wire::Fix, 0),
+            Hello::Fix { binding } => {
+                if let Some(binding) = binding {
+                    live.append(&Record::SessionBound(binding));
+                    shard.on_session_bound(&binding);
+                }
+                (Wire::Fix, 0)
+            }
             Hello::Native { mut server, .. } => {
                 let length = server.accept(live.now, self.session_name, next, &mut answer);
                 (Wire::Native(server), length)
@@ -265,7 +271,7 @@ impl Clients {
         tracing::warn!(session, %peer, reason = refusal.text(), "logon refused");
         let mut stream = arrival.stream;
         match arrival.hello {
-            Hello::Fix => {
+            Hello::Fix { .. } => {
                 let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
                 drop(stream.send(refuse_fix(now, &arrival.bytes, refusal, &mut buffer)));
             }

@@ -5,7 +5,7 @@ use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
 use crate::config::{Config, LinkConfig};
 use crate::crossing::{self, Crossing, Lane};
-use crate::door::{self, Arrival, Door};
+use crate::door::{self, Arrival, Binding, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
 use crate::limits::MAX_PENDING_LOGONS;
 use crate::live::Live;
@@ -22,7 +22,7 @@ use latency::clock::Clock;
 use net::link::{AnyLink, Resume};
 use net::udp::UdpPeer;
 use net::{Datagram, Link, SetupError};
-use rtrb::{Consumer, Producer};
+use rtrb::Consumer;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -35,7 +35,9 @@ pub struct Gateway {
     clock: Clock,
     references: References,
     /// The door's ends of the queues to the shards.
-    arrivals: Vec<Producer<Arrival>>,
+    arrivals: Queues,
+    /// Instances of templates that are a client's for the day.
+    bindings: Vec<Binding>,
     door_status: Arc<DoorStatus>,
     statuses: Vec<Arc<Status>>,
     shards: Vec<PreparedShard>,
@@ -88,6 +90,8 @@ impl Gateway {
         }
         let crossings = connect(&config, &recovered);
         let (arrivals, queues) = door::queues(config.shards.len());
+        let of_today = recovered.iter().filter(|found| found.day == config.trading_day);
+        let bindings = of_today.flat_map(|found| found.bindings.clone()).collect();
         let statuses = config
             .shards
             .iter()
@@ -118,6 +122,7 @@ impl Gateway {
             clock,
             references,
             arrivals,
+            bindings,
             door_status: Arc::default(),
             statuses,
             shards,
@@ -217,7 +222,7 @@ impl Gateway {
                 sum(&|shard| ClientOutputs::memory_bytes(config, shard)),
             ),
             ("receive buffers", sum(&|shard| Clients::memory_bytes(config, shard))),
-            ("connections that log on", door::memory_bytes(config.shards.len())),
+            ("connections that log on", door::memory_bytes(config)),
             (
                 "rings between shards",
                 crossing::memory_bytes(config.shards.len(), config.crossing_messages, config.open_orders()),
@@ -235,6 +240,7 @@ impl Gateway {
         let door = Door::open(
             &self.config,
             self.clock,
+            &self.bindings,
             self.arrivals,
             &self.statuses,
             self.door_status,

@@ -35,6 +35,12 @@ pub const MAX_ARRIVALS: usize = 64;
 /// A connection that has not logged on after this long is closed, nanoseconds.
 pub const LOGON_TIMEOUT_NS: u64 = 5_000_000_000;
 
+/// Threads that check passwords. A check takes tens of milliseconds and up to some tens of megabytes.
+pub const CHECK_THREADS: usize = 2;
+
+/// Who is not authorised hears it this long after the connection began, nanoseconds.
+pub const REFUSAL_DELAY_NS: u64 = 500_000_000;
+
 /// Sockets that one turn looks at. The others come in the next turn.
 pub const MAX_READY_SOCKETS: usize = 256;
 

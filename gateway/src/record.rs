@@ -7,6 +7,7 @@
 //! Payloads are little-endian. `docs/journal.md` has them as tables.
 
 use crate::crossing::Lane;
+use crate::door::Binding;
 use proto::journal::Kind;
 use types::{
     Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
@@ -21,6 +22,8 @@ pub const RECORD_VERSION: u16 = 1;
 pub enum Record<'a> {
     /// A process started on this journal. The fingerprint of the configuration that decides.
     Started { fingerprint: u64 },
+    /// An instance of a template is a client's for the day.
+    SessionBound(Binding),
     /// A client logged on.
     SessionUp { session: SessionId },
     /// A client's connection ended.
@@ -103,6 +106,7 @@ impl<'a> Record<'a> {
             Kind::ClientEvent => match (fields.session()?, fields.u8()?) {
                 (session, UP) => Self::SessionUp { session },
                 (session, DOWN) => Self::SessionDown { session },
+                (session, BOUND) => Self::SessionBound(Binding::new(session, fields.take()?, fields.0)?),
                 _ => return None,
             },
             Kind::ClientMessage => Self::ClientMessage {
@@ -171,10 +175,15 @@ impl<'a> Record<'a> {
     }
 
     /// The record's kind, the fixed part of its payload, and the message after it.
-    pub(crate) fn encode(&self) -> (Kind, Head, &'a [u8]) {
+    pub(crate) fn encode(&self) -> (Kind, Head, &[u8]) {
         let head = Head::new();
         match *self {
             Self::Started { fingerprint } => (Kind::Start, head.u64(fingerprint), &[]),
+            Self::SessionBound(ref binding) => (
+                Kind::ClientEvent,
+                head.u16(binding.session.0).u8(BOUND).put(binding.begin_string),
+                binding.comp_id.as_bytes(),
+            ),
             Self::SessionUp { session } => (Kind::ClientEvent, head.u16(session.0).u8(UP), &[]),
             Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
             Self::ClientMessage { session, message } => (Kind::ClientMessage, head.u16(session.0), message),
@@ -276,6 +285,7 @@ const NO_SESSION: SessionId = SessionId(0);
 /// In an event: what a connection or link became.
 const UP: u8 = 1;
 const DOWN: u8 = 0;
+const BOUND: u8 = 2;
 
 /// What is left of a payload.
 struct Fields<'a>(&'a [u8]);
@@ -347,6 +357,7 @@ mod tests {
         let (session, venue, shard, sequence) = (SessionId(3), VenueId(2), ShardId(1), SequenceNumber(u64::MAX));
         vec![
             Record::Started { fingerprint: 1 },
+            Record::SessionBound(Binding::new(session, *b"FIX.4.2\0", b"DESK7").expect("a CompID")),
             Record::SessionUp { session },
             Record::SessionDown { session },
             Record::ClientMessage { session, message },

@@ -6,6 +6,7 @@
 use crate::client_output::ClientOutputs;
 use crate::config::{Config, ShardConfig, VenueConfig};
 use crate::crossing::{CrossingMessage, Lane};
+use crate::door::Binding;
 use crate::effects::{Destination, Effects};
 use crate::record::Record;
 use crate::shard::Shard;
@@ -65,6 +66,8 @@ pub(crate) struct Recovered {
     pub(crate) venues: Vec<Kept>,
     pub(crate) crossings: Vec<KeptCrossing>,
     pub(crate) day: TradingDay,
+    /// Instances of templates that are a client's for the day.
+    pub(crate) bindings: Vec<Binding>,
     /// Sessions that were connected when the process ended.
     pub(crate) connected: Vec<SessionId>,
     /// Venues whose link was up when the process ended.
@@ -141,6 +144,7 @@ impl Recovered {
             venues: Vec::new(),
             crossings: Vec::new(),
             day: TradingDay(0),
+            bindings: Vec::new(),
             connected: Vec::new(),
             up: Vec::new(),
             tail: Vec::new(),
@@ -187,6 +191,10 @@ impl Recovered {
                 });
             }
             Record::Started { .. } => {}
+            Record::SessionBound(binding) => {
+                self.bindings.push(binding);
+                shard.on_session_bound(&binding);
+            }
             Record::SessionUp { session } => {
                 self.connected.push(session);
                 shard.on_session_up(now, session, replay);
@@ -227,6 +235,7 @@ impl Recovered {
             }
             Record::DayRolled { day } => {
                 self.day = day;
+                self.bindings.clear();
                 shard.on_day_roll(now, day, replay);
             }
             // An answer or output that nothing asked for: the inputs before it gave less than they did.

@@ -7,6 +7,7 @@
 
 use crate::config::Config;
 use crate::crossing::{self, Content};
+use crate::door::Binding;
 use crate::effects::{Destination, Effects};
 use crate::instruments::Instruments;
 use crate::session::{self, Incoming, Sessions};
@@ -249,6 +250,11 @@ impl Shard {
     /// The link to a venue went down: new orders are refused, those out there are in doubt until it is up again.
     pub fn on_venue_down(&mut self, venue: VenueId) {
         self.orders.on_venue_down(venue);
+    }
+
+    /// An instance of a template is this client's for the day.
+    pub(crate) fn on_session_bound(&mut self, binding: &Binding) {
+        self.sessions.bind(binding.session, binding.comp_id);
     }
 
     /// A client logged on.

@@ -1,8 +1,8 @@
 //! From the config as it is written to the form that the program uses.
 
 use super::{
-    Config, ConfigError, FeedConfig, Idle, JournalConfig, LinkConfig, ProtocolConfig, ShardConfig, VenueConfig, raw,
-    sessions,
+    AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
+    ProtocolConfig, ShardConfig, VenueConfig, raw, sessions,
 };
 use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
@@ -51,7 +51,12 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         .enumerate()
         .map(|venue| self::venue(venue, shards.len()))
         .collect::<Result<_, _>>()?;
-    let sessions = sessions::check(&raw.sessions, &shards)?;
+    let credentials = match &raw.credentials {
+        Some(file) => Some(Credentials::load(&base.join(file))?),
+        None => None,
+    };
+    let door = door(&raw.door)?;
+    let sessions = sessions::check(&raw.sessions, &shards, &door, credentials.as_ref())?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
@@ -71,6 +76,8 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
             request: feed.request,
             cpu: feed.cpu,
         }),
+        credentials: credentials.unwrap_or_default(),
+        door,
         shards,
         venues,
         sessions,
@@ -192,11 +199,6 @@ fn journal(raw: &raw::Journal, capacity: &raw::Capacity, base: &Path) -> Result<
 
 fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError> {
     let id = ShardId(u8::try_from(place).map_err(|_| ConfigError(format!("shard {place} is one too many")))?);
-    if raw.fix_listen.is_none() && raw.native_listen.is_none() {
-        return Err(ConfigError(format!(
-            "shard {id} listens nowhere; give it fix_listen, native_listen or both"
-        )));
-    }
     let idle = match raw.idle {
         raw::Idle::Spin => Idle::Spin,
         raw::Idle::Backoff => Idle::Backoff,
@@ -207,6 +209,14 @@ fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError>
         idle,
         fix_listen: raw.fix_listen,
         native_listen: raw.native_listen,
+    })
+}
+
+fn door(raw: &raw::Door) -> Result<DoorConfig, ConfigError> {
+    Ok(DoorConfig {
+        fix_listen: raw.fix_listen,
+        native_listen: raw.native_listen,
+        allow: AllowList::parse("[door] allow", raw.allow.as_deref())?,
     })
 }
 

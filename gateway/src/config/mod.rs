@@ -4,13 +4,19 @@
 //! nobody knows.
 
 mod check;
+pub mod credentials;
+mod networks;
 mod raw;
 mod sessions;
 
+pub use credentials::Credentials;
+pub(crate) use credentials::Secret;
+pub use networks::AllowList;
 use orders::OrdersConfig;
 use proto::fix::Version;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
 use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
 
 /// A config that was checked: every name is resolved, every number is in its range.
@@ -24,6 +30,10 @@ pub struct Config {
     pub journal: JournalConfig,
     /// The market-data feed for reference prices, if there is one.
     pub feed: Option<FeedConfig>,
+    /// Passwords of users; empty when no file is named.
+    pub credentials: Credentials,
+    /// The door's own addresses, and who may come in at all.
+    pub door: DoorConfig,
     /// The shards, by [`ShardId`].
     pub shards: Vec<ShardConfig>,
     /// The venues, by [`VenueId`].
@@ -81,6 +91,17 @@ pub struct ShardConfig {
     pub native_listen: Option<SocketAddr>,
 }
 
+/// `[door]`.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DoorConfig {
+    /// Where FIX clients of any shard connect.
+    pub fix_listen: Option<SocketAddr>,
+    /// Where native clients of any shard connect.
+    pub native_listen: Option<SocketAddr>,
+    /// Addresses that clients may come from.
+    pub allow: AllowList,
+}
+
 /// What a thread without work does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
@@ -119,6 +140,10 @@ pub struct SessionConfig {
     pub template: Option<SessionId>,
     /// The shard that serves it.
     pub shard: ShardId,
+    /// The user that its client has to be, with a password; `None` when the client needs none.
+    pub user: Option<User>,
+    /// Addresses that its client may come from.
+    pub allow: AllowList,
     /// Numbered messages that are held to be sent again.
     pub resend_messages: usize,
     /// Bytes that may wait for a slow client. One that lets it fill is disconnected.
@@ -146,11 +171,18 @@ pub enum ProtocolConfig {
     },
     /// The native protocol over SoupBinTCP.
     Native {
-        /// User name of the login, at most 6 bytes.
+        /// User name of the login, at most 6 bytes: whose session it is.
         user: String,
-        /// Password of the login, at most 10 bytes.
-        password: String,
     },
+}
+
+/// Which users may log on to a session: Username (553) of a FIX Logon.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum User {
+    /// This one.
+    Named(String),
+    /// Every one of the credentials file.
+    Any,
 }
 
 /// How long written records wait for company before they are synced, where outputs wait for the sync.

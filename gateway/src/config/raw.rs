@@ -11,6 +11,9 @@ use std::path::PathBuf;
 pub(super) struct Gateway {
     pub(super) instruments: PathBuf,
     pub(super) trading_day: u32,
+    pub(super) credentials: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) door: Door,
     pub(super) journal: Journal,
     pub(super) feed: Option<Feed>,
     pub(super) shards: Vec<Shard>,
@@ -68,6 +71,15 @@ pub(super) struct Shard {
 pub(super) enum Idle {
     Spin,
     Backoff,
+}
+
+/// `[door]`: addresses of the whole gateway, beside those of its shards, and who may come in at all.
+#[derive(Deserialize, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Door {
+    pub(super) fix_listen: Option<SocketAddr>,
+    pub(super) native_listen: Option<SocketAddr>,
+    pub(super) allow: Option<Vec<String>>,
 }
 
 /// `[[venues]]`.
@@ -136,7 +148,7 @@ pub(super) struct Session {
     pub(super) reset_on_logon: Option<bool>,
     pub(super) cl_ord_ids: Option<usize>,
     pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
+    pub(super) allow: Option<Vec<String>>,
 }
 
 /// Cancel on disconnect is on unless turned off.

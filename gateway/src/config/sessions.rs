@@ -1,6 +1,6 @@
 //! The sessions of a config: templates become their instances, and each session is checked.
 
-use super::{ConfigError, ProtocolConfig, SessionConfig, ShardConfig, raw};
+use super::{AllowList, ConfigError, Credentials, DoorConfig, ProtocolConfig, SessionConfig, ShardConfig, User, raw};
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::session::CL_ORD_IDS_MAX;
 use proto::fix::{CompId, Version};
@@ -51,11 +51,19 @@ pub(super) fn instances(sessions: Vec<raw::Session>) -> Result<Vec<raw::Session>
 }
 
 /// Checks sessions that are no templates any more, each and all together.
-pub(super) fn check(sessions: &[raw::Session], shards: &[ShardConfig]) -> Result<Vec<SessionConfig>, ConfigError> {
+pub(super) fn check(
+    sessions: &[raw::Session],
+    shards: &[ShardConfig],
+    door: &DoorConfig,
+    credentials: Option<&Credentials>,
+) -> Result<Vec<SessionConfig>, ConfigError> {
     let checked = sessions
         .iter()
-        .map(|raw| session(raw, shards))
+        .map(|raw| session(raw, shards, credentials))
         .collect::<Result<Vec<_>, _>>()?;
+    for session in &checked {
+        is_reachable(session, shards, door)?;
+    }
     for (place, one) in checked.iter().enumerate() {
         if let Some(other) = checked[..place].iter().find(|other| is_ambiguous(one, other)) {
             return Err(ConfigError(format!(
@@ -78,7 +86,11 @@ pub(super) fn orders(raw: &raw::Session) -> orders::SessionConfig {
     }
 }
 
-fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, ConfigError> {
+fn session(
+    raw: &raw::Session,
+    shards: &[ShardConfig],
+    credentials: Option<&Credentials>,
+) -> Result<SessionConfig, ConfigError> {
     let id = raw.id;
     let Some(shard) = shards.get(usize::from(raw.shard)) else {
         return Err(ConfigError(format!(
@@ -107,20 +119,12 @@ fn session(raw: &raw::Session, shards: &[ShardConfig]) -> Result<SessionConfig, 
         raw::Protocol::Fix => fix(raw)?,
         raw::Protocol::Native => native(raw)?,
     };
-    let listens = match protocol {
-        ProtocolConfig::Fix { .. } => shard.fix_listen,
-        ProtocolConfig::Native { .. } => shard.native_listen,
-    };
-    if listens.is_none() {
-        return Err(ConfigError(format!(
-            "session {id} is on shard {}, which does not listen for its protocol",
-            shard.id
-        )));
-    }
     Ok(SessionConfig {
         id: SessionId(id),
         template: raw.template.map(SessionId),
         shard: shard.id,
+        user: user(raw, credentials)?,
+        allow: AllowList::parse(&format!("session {id}: allow"), raw.allow.as_deref())?,
         resend_messages: raw.resend_messages.max(1),
         send_buffer_bytes: raw.send_buffer_bytes,
         protocol,
@@ -157,8 +161,50 @@ fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
     }
     Ok(ProtocolConfig::Native {
         user: raw.user.clone().ok_or_else(|| missing(id, "user"))?,
-        password: raw.password.clone().ok_or_else(|| missing(id, "password"))?,
     })
+}
+
+/// Which user the client has to be. A native client names one in any case, and needs a password where there are any.
+fn user(raw: &raw::Session, credentials: Option<&Credentials>) -> Result<Option<User>, ConfigError> {
+    let id = raw.id;
+    let Some(user) = &raw.user else { return Ok(None) };
+    let is_fix = raw.protocol == raw::Protocol::Fix;
+    match credentials {
+        Some(_) if is_fix && user == ANY => Ok(Some(User::Any)),
+        Some(credentials) if credentials.get(user).is_some() => Ok(Some(User::Named(user.clone()))),
+        Some(_) => Err(ConfigError(format!(
+            "session {id}: user \"{user}\" is not in the credentials file; `tickgate password USER` makes its line"
+        ))),
+        None if is_fix => Err(ConfigError(format!(
+            "session {id} names a user; its password needs `credentials = \"FILE\"`"
+        ))),
+        None => Ok(None),
+    }
+}
+
+/// Any address takes any session of its protocol, whatever the shard.
+fn is_reachable(session: &SessionConfig, shards: &[ShardConfig], door: &DoorConfig) -> Result<(), ConfigError> {
+    let (protocol, key, of_door, of_shards) = match session.protocol {
+        ProtocolConfig::Fix { .. } => (
+            "FIX",
+            "fix_listen",
+            door.fix_listen,
+            shards.iter().find_map(|shard| shard.fix_listen),
+        ),
+        ProtocolConfig::Native { .. } => (
+            "native",
+            "native_listen",
+            door.native_listen,
+            shards.iter().find_map(|shard| shard.native_listen),
+        ),
+    };
+    if of_door.or(of_shards).is_none() {
+        return Err(ConfigError(format!(
+            "session {} is {protocol}, and nothing listens for that; give its shard or the door a {key}",
+            session.id
+        )));
+    }
+    Ok(())
 }
 
 /// The versions that a client may speak: FIX 4.4 unless others are named.
@@ -220,7 +266,7 @@ fn is_ambiguous(one: &SessionConfig, other: &SessionConfig) -> bool {
                 && our_comp_id == other_our
                 && versions.iter().any(begins_alike)
         }
-        (ProtocolConfig::Native { user, .. }, ProtocolConfig::Native { user: other, .. }) => user == other,
+        (ProtocolConfig::Native { user }, ProtocolConfig::Native { user: other }) => user == other,
         _ => false,
     }
 }

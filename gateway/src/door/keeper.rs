@@ -1,20 +1,20 @@
-//! The door's loop: listeners, and the connections that have not said yet who they are.
+//! The door's loop: listeners, and the connections that are not clients yet.
 
-use super::directory::{Destination, Directory};
+use super::directory::{Binding, Directory};
 use super::line_limit::LineLimit;
-use super::logon::FixLogon;
-use super::refusal::{Refusal, refuse_fix};
-use super::{Arrival, Hello};
-use crate::config::Config;
-use crate::limits::{LOGON_TIMEOUT_NS, MAX_ACCEPTS_A_TURN, MAX_FRAME_LENGTH, MAX_PENDING_LOGONS, MAX_READY_SOCKETS};
+use super::pending::{End, Heard, Pending, Protocol, Stage};
+use super::pool::Pool;
+use super::refusal::Refusal;
+use super::{Arrival, Queues};
+use crate::config::{Config, Secret};
+use crate::limits::{
+    CHECK_THREADS, LOGON_TIMEOUT_NS, MAX_ACCEPTS_A_TURN, MAX_PENDING_LOGONS, MAX_READY_SOCKETS, REFUSAL_DELAY_NS,
+};
 use crate::status::{DoorStatus, Status};
 use latency::clock::Clock;
 use net::poller::{Interest, Poller};
-use net::tcp::{Received, TcpListener, TcpStream};
+use net::tcp::TcpListener;
 use net::{SetupError, TcpOptions};
-use proto::fix;
-use proto::soup::{self, Login, Packet, Password, ServerSession};
-use rtrb::Producer;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,11 +27,12 @@ pub(super) struct Keeper {
     now: Timestamp,
     poller: Poller,
     entrances: Vec<Entrance>,
-    /// Connections of which nothing whole has come, or that wait to be handed on.
     pending: Box<[Option<Pending>]>,
+    /// Connections accepted so far.
+    serial: u64,
     directory: Directory,
-    /// By [`ShardId`](types::ShardId).
-    queues: Vec<Producer<Arrival>>,
+    checks: Pool<Checked>,
+    queues: Queues,
     status: Arc<DoorStatus>,
     lines: LineLimit,
     /// Nobody is accepted: every place has someone who must not be sent away.
@@ -44,59 +45,15 @@ struct Entrance {
     protocol: Protocol,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Protocol {
-    Fix,
-    Native,
-}
-
-/// A connection that is not a client yet.
-struct Pending {
-    stream: TcpStream,
-    peer: SocketAddr,
-    opened: Timestamp,
-    wire: Wire,
-    bytes: Box<[u8]>,
-    length: usize,
-    stage: Stage,
-}
-
-enum Wire {
-    Fix,
-    Native(ServerSession),
-}
-
-/// How far a connection has come.
-#[derive(Clone, Copy)]
-enum Stage {
-    /// Its first message is awaited.
-    Listening,
-    /// It may come in, as soon as there is room in the queue to its shard.
-    Admitted(Destination, Greeting),
-}
-
-/// How it began.
-#[derive(Clone, Copy)]
-enum Greeting {
-    Fix,
-    Native(Login),
-}
-
-/// Why a connection ends here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
-    /// The peer closed.
-    Closed,
-    Malformed,
-    /// It has said nothing for too long.
-    Silent,
-    /// It has said nothing, and another wants its place.
-    GaveWay,
-    Refused(Refusal),
+/// A password that was checked.
+struct Checked {
+    place: usize,
+    serial: u64,
+    is_right: bool,
 }
 
 /// Memory of the connections, for the sum at start-up.
-pub(super) const MEMORY_BYTES: usize = MAX_PENDING_LOGONS * (size_of::<Option<Pending>>() + MAX_FRAME_LENGTH);
+pub(super) const MEMORY_BYTES: usize = MAX_PENDING_LOGONS * (size_of::<Option<Pending>>() + Pending::BUFFER_BYTES);
 
 /// Tokens of listeners in the poller are from here on; those of connections are their places.
 const FIRST_ENTRANCE: u64 = 1 << 32;
@@ -122,35 +79,47 @@ const CLIENT_TCP: TcpOptions = TcpOptions {
 };
 
 impl Keeper {
-    /// Listens where the config says.
+    /// Knows who may come in, and listens nowhere yet.
     pub(super) fn new(
-        config: &Config,
+        config: &Arc<Config>,
         clock: Clock,
-        queues: Vec<Producer<Arrival>>,
-        statuses: &[Arc<Status>],
+        bindings: &[Binding],
+        queues: Queues,
         status: Arc<DoorStatus>,
     ) -> Result<Self, SetupError> {
-        let mut keeper = Self {
+        Ok(Self {
             clock,
             now: clock.now(),
             poller: Poller::new(MAX_READY_SOCKETS)?,
             entrances: Vec::new(),
             pending: (0..MAX_PENDING_LOGONS).map(|_| None).collect(),
-            directory: Directory::new(config),
+            serial: 0,
+            directory: Directory::new(config, bindings),
+            checks: Pool::new(CHECK_THREADS)?,
             queues,
             status,
             lines: LineLimit::default(),
             is_full: false,
-        };
-        for (shard, status) in config.shards.iter().zip(statuses) {
-            let fix = keeper.listen(shard.fix_listen, Protocol::Fix)?;
-            let native = keeper.listen(shard.native_listen, Protocol::Native)?;
-            status.set_addresses(fix, native);
-        }
-        Ok(keeper)
+        })
     }
 
-    fn listen(&mut self, address: Option<SocketAddr>, protocol: Protocol) -> Result<Option<SocketAddr>, SetupError> {
+    /// Listens where the config says: at the door's own addresses, which are given back, and at those of each shard.
+    pub(super) fn listen(
+        &mut self,
+        config: &Config,
+        statuses: &[Arc<Status>],
+    ) -> Result<(Option<SocketAddr>, Option<SocketAddr>), SetupError> {
+        for (shard, status) in config.shards.iter().zip(statuses) {
+            let fix = self.listen_at(shard.fix_listen, Protocol::Fix)?;
+            let native = self.listen_at(shard.native_listen, Protocol::Native)?;
+            status.set_addresses(fix, native);
+        }
+        let fix = self.listen_at(config.door.fix_listen, Protocol::Fix)?;
+        let native = self.listen_at(config.door.native_listen, Protocol::Native)?;
+        Ok((fix, native))
+    }
+
+    fn listen_at(&mut self, address: Option<SocketAddr>, protocol: Protocol) -> Result<Option<SocketAddr>, SetupError> {
         let Some(address) = address else { return Ok(None) };
         let listener = TcpListener::bind(address, &CLIENT_TCP)?;
         let token = FIRST_ENTRANCE + self.entrances.len() as u64;
@@ -164,8 +133,12 @@ impl Keeper {
 
     /// Sleeps until something comes, at most for a moment, and sees to it.
     pub(super) fn turn(&mut self) {
-        let is_waiting = self.pending.iter().flatten().any(|pending| !pending.may_give_way());
-        let sleep = if is_waiting { SHORT_SLEEP } else { SLEEP };
+        let is_listening = |pending: &Pending| matches!(pending.stage, Stage::Listening);
+        let sleep = if self.pending.iter().flatten().all(is_listening) {
+            SLEEP
+        } else {
+            SHORT_SLEEP
+        };
         let ready = self.poller.poll(sleep).unwrap_or(0);
         self.now = self.clock.now();
         for index in 0..ready {
@@ -175,6 +148,7 @@ impl Keeper {
                 None => self.receive(usize::try_from(token).unwrap_or(usize::MAX)),
             }
         }
+        self.check();
         self.hand_on();
         self.time_out();
         if self.is_full && self.has_place() {
@@ -196,7 +170,7 @@ impl Keeper {
                 return;
             };
             let protocol = *protocol;
-            let (stream, peer) = match listener.accept() {
+            let (mut stream, peer) = match listener.accept() {
                 Ok(Some(accepted)) => accepted,
                 Ok(None) => return,
                 Err(error) => {
@@ -209,22 +183,17 @@ impl Keeper {
                 }
             };
             count(&self.status.accepted);
+            if !self.directory.allows(peer.ip()) {
+                stream.close();
+                self.ended(peer, End::Refused(Refusal::Address));
+                continue;
+            }
             let place = self.free_place();
             if self.poller.add(&stream, place as u64, Interest::READ).is_err() {
                 continue;
             }
-            self.pending[place] = Some(Pending {
-                stream,
-                peer,
-                opened: self.now,
-                wire: match protocol {
-                    Protocol::Fix => Wire::Fix,
-                    Protocol::Native => Wire::Native(ServerSession::new(self.now, soup::Timing::default())),
-                },
-                bytes: vec![0; MAX_FRAME_LENGTH].into_boxed_slice(),
-                length: 0,
-                stage: Stage::Listening,
-            });
+            self.serial += 1;
+            self.pending[place] = Some(Pending::new(stream, peer, protocol, self.now, self.serial));
         }
     }
 
@@ -236,7 +205,7 @@ impl Keeper {
     }
 
     /// A place for one more connection. Whoever holds connections open without a word must not keep others out: when all
-    /// are taken, the silent one that has waited longest gives way.
+    /// are taken, one that is refused gives way, or the silent one that has waited longest.
     fn free_place(&mut self) -> usize {
         if let Some(free) = self.pending.iter().position(Option::is_none) {
             return free;
@@ -244,10 +213,13 @@ impl Keeper {
         let places = self.pending.iter().enumerate();
         let waiting = places.filter_map(|(place, pending)| {
             let pending = pending.as_ref().filter(|pending| pending.may_give_way())?;
-            Some((pending.opened, place))
+            Some((matches!(pending.stage, Stage::Listening), pending.opened, place))
         });
-        let (_, place) = waiting.min().expect("the caller has asked whether there is one");
-        self.end(place, End::GaveWay);
+        let (_, _, place) = waiting.min().expect("the caller has asked whether there is one");
+        match self.pending[place].as_ref().map(|pending| &pending.stage) {
+            Some(&Stage::Refused(refusal, _)) => self.end(place, End::Refused(refusal)),
+            _ => self.end(place, End::GaveWay),
+        }
         place
     }
 
@@ -265,28 +237,95 @@ impl Keeper {
         }
     }
 
-    /// Receives what a connection has, and looks whether its first message is whole.
+    /// Receives what a connection has, and judges who it says it is.
     fn receive(&mut self, place: usize) {
         let Some(Some(pending)) = self.pending.get_mut(place) else {
             return;
         };
-        match pending.stream.recv(&mut pending.bytes[pending.length..]) {
-            Ok(Received::Bytes(count)) => pending.length += count,
-            Ok(Received::Nothing) => return,
-            Ok(Received::Closed) | Err(_) => return self.end(place, End::Closed),
-        }
-        let judged = match pending.wire {
-            Wire::Fix => pending.fix(&self.directory, &self.status),
-            Wire::Native(_) => pending.native(self.now, &self.directory),
-        };
-        match judged {
-            Ok(None) => {}
-            Ok(Some((destination, greeting))) => {
-                pending.stage = Stage::Admitted(destination, greeting);
-                // From here on the socket is the shard's to look at.
-                drop(self.poller.remove(&pending.stream));
+        match pending.receive(self.now) {
+            Ok(Heard::Nothing { garbled }) => {
+                self.status.garbled.fetch_add(garbled, Ordering::Relaxed);
+            }
+            Ok(Heard::Claim) => {
+                // It is not looked at again here, whatever becomes of it.
+                drop(self.poller.remove(pending.stream()));
+                match pending.claim(&mut self.directory) {
+                    Ok(stage) => pending.stage = stage,
+                    Err(refusal) => self.refuse(place, refusal),
+                }
             }
             Err(end) => self.end(place, end),
+        }
+    }
+
+    /// Takes the passwords that were checked, and gives the threads others: first those of connections that came first,
+    /// and of each user one at a time, so that guesses at one password hold up nobody else.
+    fn check(&mut self) {
+        while let Some(Checked {
+            place,
+            serial,
+            is_right,
+        }) = self.checks.done()
+        {
+            let Some(pending) = self.pending[place].as_mut().filter(|pending| pending.serial == serial) else {
+                continue;
+            };
+            let destination = if is_right {
+                pending.destination(&mut self.directory)
+            } else {
+                Err(Refusal::Password)
+            };
+            match destination {
+                Ok(destination) => pending.stage = Stage::Admitted(destination),
+                Err(refusal) => self.refuse(place, refusal),
+            }
+        }
+        while self.checks.is_free()
+            && let Some(place) = self.next_to_check()
+            && let Some(pending) = &mut self.pending[place]
+            && let Stage::Claiming(secret) = &pending.stage
+        {
+            let (secret, password, serial) = (Arc::clone(secret), pending.password(), pending.serial);
+            pending.stage = Stage::Checking(Arc::clone(&secret));
+            self.checks.start(move || Checked {
+                place,
+                serial,
+                is_right: secret.is_of(&password),
+            });
+        }
+    }
+
+    /// The connection whose password is checked next.
+    fn next_to_check(&self) -> Option<usize> {
+        let is_checked = |secret: &Arc<Secret>| {
+            self.pending
+                .iter()
+                .flatten()
+                .any(|pending| matches!(&pending.stage, Stage::Checking(checked) if Arc::ptr_eq(checked, secret)))
+        };
+        let mut claims = (0..self.pending.len())
+            .filter_map(|place| match self.pending[place].as_ref() {
+                Some(pending) => match &pending.stage {
+                    Stage::Claiming(secret) => Some((pending.serial, place, secret)),
+                    _ => None,
+                },
+                None => None,
+            })
+            .collect::<Vec<_>>();
+        claims.sort_unstable_by_key(|&(serial, ..)| serial);
+        let next = claims.into_iter().find(|(_, _, secret)| !is_checked(secret))?;
+        Some(next.1)
+    }
+
+    /// Refuses a connection. Who is not authorised hears it after a while, always the same: how long it takes says
+    /// nothing about what was wrong, and guessing is slow.
+    fn refuse(&mut self, place: usize, refusal: Refusal) {
+        if !refusal.is_unauthorised() {
+            return self.end(place, End::Refused(refusal));
+        }
+        if let Some(pending) = &mut self.pending[place] {
+            let due = pending.opened + Duration(REFUSAL_DELAY_NS);
+            pending.stage = Stage::Refused(refusal, due.max(self.now));
         }
     }
 
@@ -294,28 +333,24 @@ impl Keeper {
     fn hand_on(&mut self) {
         for place in &mut self.pending {
             let Some(Pending {
-                stage: Stage::Admitted((session, shard), greeting),
+                stage: Stage::Admitted(destination),
                 ..
             }) = place
             else {
                 continue;
             };
-            let (session, greeting) = (*session, *greeting);
-            let queue = &mut self.queues[usize::from(shard.0)];
+            let destination = *destination;
+            let queue = &mut self.queues[usize::from(destination.shard.0)];
             if queue.is_full() {
                 continue;
             }
             let Some(pending) = place.take() else { continue };
-            let hello = match (greeting, pending.wire) {
-                (Greeting::Native(login), Wire::Native(server)) => Hello::Native { server, login },
-                _ => Hello::Fix,
-            };
-            let mut bytes = Vec::from(pending.bytes);
-            bytes.truncate(pending.length);
+            let peer = pending.peer;
+            let (stream, hello, bytes) = pending.into_parts(&destination);
             let arrival = Arrival {
-                stream: pending.stream,
-                peer: pending.peer,
-                session,
+                stream,
+                peer,
+                session: destination.session,
                 hello,
                 bytes,
             };
@@ -325,25 +360,32 @@ impl Keeper {
         }
     }
 
-    /// Ends connections that have not logged on in time.
+    /// Ends connections that have not logged on in time, and those whose refusal is due.
     fn time_out(&mut self) {
         for place in 0..self.pending.len() {
-            let is_late = |pending: &Pending| self.now.since(pending.opened).0 >= LOGON_TIMEOUT_NS;
-            if self.pending[place].as_ref().is_some_and(is_late) {
-                self.end(place, End::Silent);
+            let Some(pending) = &self.pending[place] else { continue };
+            match pending.stage {
+                Stage::Listening if self.now.since(pending.opened).0 >= LOGON_TIMEOUT_NS => {
+                    self.end(place, End::Silent);
+                }
+                Stage::Refused(refusal, due) if self.now >= due => self.end(place, End::Refused(refusal)),
+                _ => {}
             }
         }
     }
 
     /// Ends a connection; one that was refused is told why.
     fn end(&mut self, place: usize, end: End) {
-        let Some(mut pending) = self.pending[place].take() else {
+        let Some(pending) = self.pending[place].take() else {
             return;
         };
-        if let End::Refused(refusal) = end {
-            pending.refuse(self.now, refusal);
-        }
-        pending.stream.close();
+        let peer = pending.peer;
+        pending.end(self.now, end);
+        self.ended(peer, end);
+    }
+
+    /// Counts and logs the end of a connection.
+    fn ended(&mut self, peer: SocketAddr, end: End) {
         count(match end {
             End::Closed => &self.status.closed,
             End::Malformed => &self.status.malformed,
@@ -354,103 +396,9 @@ impl Keeper {
         if !self.lines.allows(self.now) {
             return;
         }
-        let peer = pending.peer;
         match end {
             End::Refused(refusal) => tracing::warn!(%peer, reason = refusal.text(), "logon refused"),
             _ => tracing::info!(%peer, reason = end.text(), "connection ended before a logon"),
-        }
-    }
-}
-
-/// What a first message led to: nothing yet, or where its client goes.
-type Judged = Result<Option<(Destination, Greeting)>, End>;
-
-impl Pending {
-    /// Looks for a Logon at the start of what was received. Garbled bytes before it are skipped.
-    fn fix(&mut self, directory: &Directory, status: &DoorStatus) -> Judged {
-        loop {
-            match fix::frame(&self.bytes[..self.length]) {
-                fix::Frame::Incomplete if self.length == self.bytes.len() => return Err(End::Malformed),
-                fix::Frame::Incomplete => return Ok(None),
-                fix::Frame::Garbled(skip, _) => {
-                    count(&status.garbled);
-                    self.take(skip);
-                }
-                fix::Frame::Message(length) => {
-                    let logon = FixLogon::parse(&self.bytes[..length]);
-                    if !logon.is_logon() {
-                        return Err(End::Malformed);
-                    }
-                    let destination = directory.fix(&logon).map_err(End::Refused)?;
-                    return Ok(Some((destination, Greeting::Fix)));
-                }
-            }
-        }
-    }
-
-    /// Looks for a login at the start of what was received. Heartbeats may come before it.
-    fn native(&mut self, now: Timestamp, directory: &Directory) -> Judged {
-        let Wire::Native(server) = &mut self.wire else {
-            return Err(End::Malformed);
-        };
-        let mut used = 0;
-        let login = loop {
-            let bytes = &self.bytes[used..self.length];
-            let Some((packet, length)) = soup::parse(bytes).map_err(|_| End::Malformed)? else {
-                break None;
-            };
-            used += length;
-            server.on_packet(now, packet).map_err(|_| End::Malformed)?;
-            if let Packet::LoginRequest(login) = packet {
-                break Some(login);
-            }
-        };
-        self.take(used);
-        let Some(login) = login else { return Ok(None) };
-        let destination = directory.native(&login).map_err(End::Refused)?;
-        let without_password = Login {
-            password: Password::BLANK,
-            ..login
-        };
-        Ok(Some((destination, Greeting::Native(without_password))))
-    }
-
-    /// Whether another may have its place.
-    const fn may_give_way(&self) -> bool {
-        matches!(self.stage, Stage::Listening)
-    }
-
-    /// The first `count` bytes are done with.
-    fn take(&mut self, count: usize) {
-        self.bytes.copy_within(count..self.length, 0);
-        self.length -= count;
-    }
-
-    /// Tells the peer that it does not come in. Best effort: the connection ends right after.
-    fn refuse(&mut self, now: Timestamp, refusal: Refusal) {
-        match &mut self.wire {
-            Wire::Fix => {
-                let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
-                let logout = refuse_fix(now, &self.bytes[..self.length], refusal, &mut buffer);
-                drop(self.stream.send(logout));
-            }
-            Wire::Native(server) => {
-                let mut packet = [0; soup::MAX_PACKET_LENGTH];
-                let length = server.reject(refusal.in_soup(), &mut packet);
-                drop(self.stream.send(&packet[..length]));
-            }
-        }
-    }
-}
-
-impl End {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Malformed => "not the protocol",
-            Self::Silent => "no logon came",
-            Self::GaveWay => "no logon came, and another wanted the place",
-            Self::Refused(refusal) => refusal.text(),
         }
     }
 }

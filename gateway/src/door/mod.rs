@@ -15,10 +15,12 @@ mod directory;
 mod keeper;
 mod line_limit;
 mod logon;
+mod pending;
+mod pool;
 mod refusal;
 
 use crate::config::Config;
-use crate::limits::MAX_ARRIVALS;
+use crate::limits::{CHECK_THREADS, MAX_ARRIVALS, MAX_FRAME_LENGTH};
 use crate::status::{DoorStatus, Status};
 use keeper::Keeper;
 use latency::clock::Clock;
@@ -32,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use types::SessionId;
 
+pub use directory::Binding;
 pub(crate) use refusal::{Refusal, refuse_fix};
 
 /// A client that may come in, on its way to the shard of its session.
@@ -50,8 +53,9 @@ pub(crate) struct Arrival {
 /// How a client began.
 #[derive(Debug)]
 pub(crate) enum Hello {
-    /// With a Logon, the first message of the bytes. The session judges what else is in it.
-    Fix,
+    /// With a Logon, the first message of the bytes. The session judges what else is in it. A new client of a template
+    /// has been given an instance.
+    Fix { binding: Option<Binding> },
     /// With a login, not answered yet. Its password has been taken out.
     Native { server: ServerSession, login: Login },
 }
@@ -59,33 +63,43 @@ pub(crate) enum Hello {
 /// The open door. It closes when this is dropped.
 #[derive(Debug)]
 pub struct Door {
+    /// Its own addresses: FIX, native.
+    addresses: (Option<SocketAddr>, Option<SocketAddr>),
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The queues from the door to each shard, by [`ShardId`](types::ShardId).
-pub(crate) fn queues(shards: usize) -> (Vec<Producer<Arrival>>, Vec<Consumer<Arrival>>) {
+/// The door's ends of the queues to the shards, by [`ShardId`](types::ShardId).
+pub(crate) type Queues = Vec<Producer<Arrival>>;
+
+/// A queue to each shard.
+pub(crate) fn queues(shards: usize) -> (Queues, Vec<Consumer<Arrival>>) {
     (0..shards).map(|_| RingBuffer::new(MAX_ARRIVALS)).unzip()
 }
 
 /// Bytes that the door takes at most, for the sum at start-up.
-pub(crate) const fn memory_bytes(shards: usize) -> usize {
-    keeper::MEMORY_BYTES + shards * MAX_ARRIVALS * size_of::<Arrival>()
+pub(crate) fn memory_bytes(config: &Config) -> usize {
+    keeper::MEMORY_BYTES
+        + config.shards.len() * MAX_ARRIVALS * (size_of::<Arrival>() + MAX_FRAME_LENGTH)
+        + CHECK_THREADS * config.credentials.check_bytes()
 }
 
 impl Door {
     /// Listens wherever the config says, writes into the statuses where that is, and lets clients in from now on.
+    /// `bindings` are those of the day so far.
     ///
     /// # Errors
     /// An address cannot be bound, or no thread can be had.
     pub(crate) fn open(
-        config: &Config,
+        config: &Arc<Config>,
         clock: Clock,
-        queues: Vec<Producer<Arrival>>,
+        bindings: &[Binding],
+        queues: Queues,
         statuses: &[Arc<Status>],
         status: Arc<DoorStatus>,
     ) -> Result<Self, SetupError> {
-        let mut keeper = Keeper::new(config, clock, queues, statuses, status)?;
+        let mut keeper = Keeper::new(config, clock, bindings, queues, status)?;
+        let addresses = keeper.listen(config, statuses)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let run = move || {
@@ -98,9 +112,18 @@ impl Door {
             .spawn(run)
             .map_err(|error| SetupError::new("starting the door's thread", error, "raise the limit of processes"))?;
         Ok(Self {
+            addresses,
             stop,
             thread: Some(thread),
         })
+    }
+}
+
+impl Door {
+    /// Where clients of any shard connect: FIX, native.
+    #[must_use]
+    pub const fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        self.addresses
     }
 }
 

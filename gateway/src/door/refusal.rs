@@ -1,6 +1,6 @@
 //! Why a client does not come in, and how it is told.
 
-use super::logon::FixLogon;
+use super::logon::{FixLogon, first_message};
 use proto::fix;
 use proto::soup::LoginRefusal;
 use types::Timestamp;
@@ -10,8 +10,16 @@ use types::Timestamp;
 pub(crate) enum Refusal {
     /// Nobody by that name.
     Unknown,
+    /// Not from that address.
+    Address,
+    /// Not that user, or nobody by that name.
+    User,
     /// Another password.
     Password,
+    /// A version that the client's session does not speak.
+    BeginString,
+    /// Every instance of the template is another client's.
+    TemplateFull,
     /// The session has a live connection, which is kept.
     AlreadyConnected,
     /// The client wants the session of another day.
@@ -24,16 +32,22 @@ impl Refusal {
     /// In SoupBinTCP.
     pub(crate) const fn in_soup(self) -> LoginRefusal {
         match self {
-            Self::Unknown | Self::Password => LoginRefusal::NotAuthorized,
-            Self::AlreadyConnected | Self::OtherSession | Self::NotHeld => LoginRefusal::SessionNotAvailable,
+            _ if self.is_unauthorised() => LoginRefusal::NotAuthorized,
+            _ => LoginRefusal::SessionNotAvailable,
         }
+    }
+
+    /// Whether the client did not prove to be one that may come in. It is not told more than that.
+    pub(crate) const fn is_unauthorised(self) -> bool {
+        matches!(self, Self::Unknown | Self::Address | Self::User | Self::Password)
     }
 
     /// For the peer: no more than it may know.
     const fn said(self) -> &'static str {
-        match self {
-            Self::Unknown | Self::Password => "not authorised",
-            _ => self.text(),
+        if self.is_unauthorised() {
+            "not authorised"
+        } else {
+            self.text()
         }
     }
 
@@ -41,7 +55,11 @@ impl Refusal {
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Unknown => "unknown name",
+            Self::Address => "not from this address",
+            Self::User => "another user's session, or an unknown user",
             Self::Password => "wrong password",
+            Self::BeginString => "Incorrect BeginString",
+            Self::TemplateFull => "all sessions for new clients are taken",
             Self::AlreadyConnected => "session is already logged on",
             Self::OtherSession => "session of another day",
             Self::NotHeld => "messages asked for are not held",
@@ -57,14 +75,12 @@ pub(crate) fn refuse_fix<'b>(
     refusal: Refusal,
     buffer: &'b mut [u8; fix::MAX_MESSAGE_LENGTH],
 ) -> &'b [u8] {
-    let message = match fix::frame(received) {
-        fix::Frame::Message(length) => &received[..length],
-        _ => received,
-    };
-    let logon = FixLogon::parse(message);
+    let logon = FixLogon::parse(first_message(received));
     let cut = |text| <[u8]>::split_at_checked(text, fix::MAX_VALUE_LENGTH).map_or(text, |(head, _)| head);
+    let mut versions = fix::Version::ALL.into_iter();
+    let spoken = versions.find(|version| version.begin_string() == logon.begin_string);
     let header = fix::MessageHeader {
-        version: fix::Version::default(),
+        version: spoken.unwrap_or_default(),
         sender_comp_id: cut(logon.target_comp_id),
         target_comp_id: cut(logon.sender_comp_id),
         sequence: 1,

@@ -95,6 +95,12 @@ impl FixSession {
         }
     }
 
+    /// The client is this one from now on, and has sent and received nothing.
+    pub(super) fn bind(&mut self, client_comp_id: CompId) {
+        self.session.bind(client_comp_id);
+        self.session.reset();
+    }
+
     pub(super) fn connected<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
         self.session.on_connected(now, &mut Out { id: self.id, effects });
     }

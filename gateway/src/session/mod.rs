@@ -11,7 +11,7 @@ use crate::effects::Effects;
 use crate::instruments::Instruments;
 use fix::FixSession;
 use orders::Report;
-use proto::fix::Scratch;
+use proto::fix::{CompId, Scratch};
 use types::{ClientOrderId, InstrumentId, Reason, Request, SessionId, ShardId, Timestamp};
 
 pub(crate) use cl_ord_ids::CL_ORD_IDS_MAX;
@@ -170,6 +170,13 @@ impl Sessions {
                 let due = fix.next_timer();
                 self.note_timer(session, due);
             }
+        }
+    }
+
+    /// A template's instance has a client, whose numbers start at 1.
+    pub(crate) fn bind(&mut self, session: SessionId, client_comp_id: CompId) {
+        if let Some(fix) = self.fix(session) {
+            fix.bind(client_comp_id);
         }
     }
 

@@ -76,7 +76,6 @@ id = 2
 protocol = "native"
 shard = 0
 user = "trader"
-password = "secret"
 accounts = [1]
 owner = 2
 max_open_orders = 100

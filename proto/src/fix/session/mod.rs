@@ -173,6 +173,16 @@ impl Session {
         }
     }
 
+    /// The peer's CompID, when it is only known now.
+    ///
+    /// # Panics
+    /// When the session has a connection.
+    pub fn bind(&mut self, target_comp_id: CompId) {
+        assert!(!self.is_connected(), "a session is bound before its peer connects");
+        self.config.target_comp_id = target_comp_id;
+        self.outbound.bind(target_comp_id);
+    }
+
     /// A connection was made. An initiator says Logon.
     ///
     /// # Panics

@@ -51,6 +51,11 @@ impl Outbound {
         self.last_sent
     }
 
+    /// The peer's CompID, when it is only known now.
+    pub(super) const fn bind(&mut self, target_comp_id: crate::fix::CompId) {
+        self.config.target_comp_id = target_comp_id;
+    }
+
     /// Whether a replay, or what waits behind one, is still to be sent.
     pub(super) const fn is_busy(&self) -> bool {
         self.replay.is_some() || self.is_waiting()

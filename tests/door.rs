@@ -1,0 +1,310 @@
+//! Who may come in: any port takes any session, templates, passwords, addresses; and whoever does not come in leaves no
+//! trace and keeps nobody out.
+
+use crate::market::{Market, PATIENCE, Program};
+use crate::trader::Trader;
+use proto::fix::{self, TimePrecision};
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A FIX client of few words.
+struct FixClient {
+    stream: TcpStream,
+}
+
+impl FixClient {
+    /// Connects and says Logon, with more fields after the usual ones; `|` stands for the delimiter.
+    fn log_on(address: SocketAddr, begin_string: &str, sender: &str, sequence: u64, more: &str) -> (Self, String) {
+        let mut client = Self::connect(address);
+        client.send(begin_string, "A", sender, sequence, &format!("98=0|108=30|{more}"));
+        let answer = client.receive();
+        (client, answer)
+    }
+
+    fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        Self { stream }
+    }
+
+    fn send(&mut self, begin_string: &str, msg_type: &str, sender: &str, sequence: u64, body: &str) {
+        let time = sending_time();
+        let body = format!("35={msg_type}|34={sequence}|49={sender}|52={time}|56=TICKGATE|{body}").replace('|', "\x01");
+        let head = format!("8={begin_string}\x019={}\x01{body}", body.len());
+        let sum = head.bytes().fold(0_u8, u8::wrapping_add);
+        let whole = format!("{head}10={sum:03}\x01");
+        self.stream.write_all(whole.as_bytes()).expect("it reads");
+    }
+
+    /// The next message, `|` for the delimiter; empty when the other end has closed.
+    fn receive(&mut self) -> String {
+        let mut message = Vec::new();
+        let mut byte = [0];
+        loop {
+            match self.stream.read(&mut byte) {
+                Ok(0) => return String::new(),
+                Ok(_) => message.push(if byte[0] == 1 { b'|' } else { byte[0] }),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return String::new(),
+                Err(error) => panic!("{error} while a message is awaited"),
+            }
+            let tail = message.len().saturating_sub(8);
+            if message.ends_with(b"|") && message[tail..].starts_with(b"|10=") {
+                return String::from_utf8(message).expect("ASCII");
+            }
+        }
+    }
+
+    /// Says Logout, and waits for the answer and the end.
+    fn log_out(mut self, begin_string: &str, sender: &str, sequence: u64) {
+        self.send(begin_string, "5", sender, sequence, "");
+        assert!(self.receive().contains("|35=5|"));
+    }
+}
+
+/// Now, as SendingTime (52) has it.
+fn sending_time() -> String {
+    let mut text = [0; fix::TIMESTAMP_LENGTH];
+    let now = latency::clock::Clock::start().now();
+    let length = fix::write_timestamp(now, TimePrecision::Milliseconds, &mut text);
+    String::from_utf8_lossy(&text[..length]).into_owned()
+}
+
+fn is_logon(answer: &str) -> bool {
+    answer.contains("|35=A|")
+}
+
+/// Asserts that a logon was refused with these words, by a Logout numbered 1, and that the connection is over.
+fn assert_refused((mut client, answer): (FixClient, String), text: &str) {
+    assert!(answer.contains("|35=5|34=1|"), "{answer}");
+    assert!(answer.contains(&format!("|58={text}|")), "{answer}");
+    assert_eq!(client.receive(), "", "the gateway closes");
+}
+
+/// A market with this in front of its gateway's config, and these sessions more.
+fn market(shards: usize, head: &str, sessions: &str) -> Market {
+    let market = Market::new(shards, "ltp");
+    let config = market
+        .gateway_config()
+        .replacen("[journal]", &format!("{head}\n[journal]"), 1);
+    market.write("gateway.toml", &format!("{config}\n{sessions}"));
+    market
+}
+
+fn start(market: &Market) -> (Program, Program) {
+    (market.exchange("exchange"), market.gateway("gateway"))
+}
+
+/// A template with two instances.
+const TEMPLATE: &str = r#"[[sessions]]
+id = 100
+protocol = "fix"
+shard = 0
+client_comp_id = "*"
+instances = 2
+our_comp_id = "TICKGATE"
+accounts = [1]
+owner = 9
+max_open_orders = 1_000
+resend_messages = 1_024
+cl_ord_ids = 1_024
+send_buffer_bytes = 65_536
+"#;
+
+#[test]
+fn any_port_takes_any_session() {
+    let any = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let door = any.local_addr().expect("a port");
+    drop(any);
+    let market = market(2, "", &format!("[door]\nfix_listen = \"{door}\"\n"));
+    let (mut exchange, mut gateway) = start(&market);
+    // A session of shard 1 at the port of shard 0, and the other way round.
+    let mut other = Trader::new("other", 4, market.native[0]);
+    other.connect();
+    let mut maker = Trader::new("maker", 3, market.native[1]);
+    maker.connect();
+    // Shard 0's FIX session at the port of shard 1, then at the door's own.
+    let (client, answer) = FixClient::log_on(market.fix[1], "FIX.4.4", "TRADER", 1, "");
+    assert!(is_logon(&answer), "{answer}");
+    client.log_out("FIX.4.4", "TRADER", 2);
+    let start = Instant::now();
+    loop {
+        let (_client, answer) = FixClient::log_on(door, "FIX.4.4", "TRADER", 3, "");
+        if is_logon(&answer) {
+            break;
+        }
+        assert!(answer.contains("already logged on"), "{answer}");
+        assert!(start.elapsed() < PATIENCE, "the first connection does not end");
+    }
+    gateway.stop();
+    exchange.stop();
+    market.assert_replay_is_identical(0);
+    market.assert_replay_is_identical(1);
+}
+
+#[test]
+fn a_template_takes_new_clients_until_it_is_full_and_knows_them_again_after_a_crash() {
+    let market = market(1, "", TEMPLATE);
+    let (mut exchange, mut gateway) = start(&market);
+    let address = market.fix[0];
+    let (one, answer) = FixClient::log_on(address, "FIX.4.4", "DESK1", 1, "");
+    assert!(is_logon(&answer) && answer.contains("|56=DESK1|"), "{answer}");
+    let (two, answer) = FixClient::log_on(address, "FIX.4.4", "DESK2", 1, "");
+    assert!(is_logon(&answer) && answer.contains("|56=DESK2|"), "{answer}");
+    let third = || FixClient::log_on(address, "FIX.4.4", "DESK3", 1, "");
+    assert_refused(third(), "all sessions for new clients are taken");
+    // A session that is written out is no instance.
+    let (_named, answer) = FixClient::log_on(address, "FIX.4.4", "TRADER", 1, "");
+    assert!(is_logon(&answer), "{answer}");
+    one.log_out("FIX.4.4", "DESK1", 2);
+    drop(two);
+    gateway.kill();
+    let mut gateway = market.gateway("again");
+    // Its numbers go on: Logon and Logout were 1 and 2, both ways.
+    let (_one, answer) = FixClient::log_on(address, "FIX.4.4", "DESK1", 3, "");
+    assert!(is_logon(&answer) && answer.contains("|34=3|"), "{answer}");
+    assert_refused(third(), "all sessions for new clients are taken");
+    gateway.stop();
+    exchange.stop();
+    market.assert_replay_is_identical(0);
+}
+
+#[test]
+fn a_logon_that_fails_leaves_no_trace() {
+    let market = market(1, "", "");
+    let (mut exchange, mut gateway) = start(&market);
+    let address = market.fix[0];
+    assert_refused(FixClient::log_on(address, "FIX.4.4", "NOBODY", 1, ""), "not authorised");
+    assert_refused(
+        FixClient::log_on(address, "FIX.4.1", "TRADER", 1, ""),
+        "Incorrect BeginString",
+    );
+    let (_live, answer) = FixClient::log_on(address, "FIX.4.4", "TRADER", 1, "");
+    assert!(is_logon(&answer) && answer.contains("|34=1|"), "{answer}");
+    // The live one is kept.
+    assert_refused(
+        FixClient::log_on(address, "FIX.4.4", "TRADER", 2, ""),
+        "session is already logged on",
+    );
+    gateway.stop();
+    exchange.stop();
+}
+
+/// A market whose maker, and one FIX session, need passwords.
+fn with_passwords() -> Market {
+    let fix = TEMPLATE.replace(
+        "client_comp_id = \"*\"\ninstances = 2\n",
+        "client_comp_id = \"DESK7\"\nuser = \"desk7\"\n",
+    );
+    let market = market(1, "credentials = \"credentials.txt\"", &fix);
+    let line =
+        |user: &str, password: &str| gateway::config::credentials::line(user, password.as_bytes()).expect("a line");
+    let file = ["maker", "taker"].map(|user| line(user, "secret")).join("\n");
+    market.write("credentials.txt", &format!("{file}\n{}\n", line("desk7", OPEN_SESAME)));
+    market
+}
+
+const OPEN_SESAME: &str = "open-sesame-7";
+
+/// Whether any file below a folder holds these bytes.
+fn is_anywhere(folder: &Path, bytes: &[u8]) -> bool {
+    fs::read_dir(folder).expect("a folder").any(|entry| {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            return is_anywhere(&path, bytes);
+        }
+        let held = fs::read(&path).expect("a file");
+        held.windows(bytes.len()).any(|window| window == bytes)
+    })
+}
+
+#[test]
+fn a_password_opens_its_session_and_stands_nowhere() {
+    let market = with_passwords();
+    let (mut exchange, mut gateway) = start(&market);
+    let log_on = |more: &str| FixClient::log_on(market.fix[0], "FIX.4.4", "DESK7", 1, more);
+    for wrong in [
+        "",
+        "553=desk7|",
+        "553=desk7|554=sesame|",
+        "553=maker|554=secret|",
+        "554=open-sesame-7|",
+    ] {
+        assert_refused(log_on(wrong), "not authorised");
+    }
+    let (client, answer) = log_on(&format!("553=desk7|554={OPEN_SESAME}|"));
+    assert!(is_logon(&answer) && answer.contains("|34=1|"), "{answer}");
+    client.log_out("FIX.4.4", "DESK7", 2);
+    gateway.stop();
+    exchange.stop();
+    market.assert_replay_is_identical(0);
+    assert!(
+        is_anywhere(&market.path(""), b"553=desk7"),
+        "the Logon is in the journal"
+    );
+    assert!(
+        !is_anywhere(&market.path(""), OPEN_SESAME.as_bytes()),
+        "its password is nowhere"
+    );
+}
+
+#[test]
+fn wrong_passwords_in_a_loop_keep_nobody_out() {
+    let market = with_passwords();
+    let (mut exchange, mut gateway) = start(&market);
+    // Far more at a time than are checked at a time, all for one user.
+    let mut guesses = (0..100)
+        .map(|guess| {
+            let mut client = FixClient::connect(market.fix[0]);
+            let body = format!("98=0|108=30|553=desk7|554=guess{guess}|");
+            client.send("FIX.4.4", "A", "DESK7", 1, &body);
+            client
+        })
+        .collect::<Vec<_>>();
+    let start = Instant::now();
+    let mut maker = Trader::new("maker", 3, market.native[0]);
+    maker.connect();
+    assert!(start.elapsed() < PATIENCE / 2, "the maker waits for the guesses");
+    for guess in &mut guesses {
+        assert!(guess.receive().contains("|58=not authorised|"));
+    }
+    let good = format!("553=desk7|554={OPEN_SESAME}|");
+    let (_client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK7", 1, &good);
+    assert!(is_logon(&answer), "{answer}");
+    gateway.stop();
+    exchange.stop();
+    let lines = gateway.printed().matches("logon refused").count();
+    assert!(lines < 100, "{lines} lines for 100 guesses");
+}
+
+#[test]
+fn who_is_not_on_the_list_does_not_come_in() {
+    let elsewhere = TEMPLATE.replace(
+        "instances = 2",
+        "instances = 2\nallow = [\"10.0.0.0/8\", \"192.0.2.1\"]",
+    );
+    let market = market(1, "", &elsewhere);
+    let (mut exchange, mut gateway) = start(&market);
+    assert_refused(
+        FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 1, ""),
+        "not authorised",
+    );
+    let (_client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "TRADER", 1, "");
+    assert!(is_logon(&answer), "other sessions have no list: {answer}");
+    gateway.stop();
+    // A list of the door: nothing is read, and nothing is said.
+    let config = fs::read_to_string(market.path("gateway.toml")).expect("the config");
+    market.write("gateway.toml", &format!("{config}\n[door]\nallow = [\"10.0.0.0/8\"]\n"));
+    let mut gateway = market.gateway("closed");
+    let mut stranger = FixClient::connect(market.fix[0]);
+    stranger
+        .stream
+        .set_read_timeout(Some(Duration::from_secs(3)))
+        .expect("a socket");
+    assert_eq!(stranger.receive(), "");
+    gateway.wait_for("not from this address");
+    gateway.stop();
+    exchange.stop();
+}
