@@ -232,7 +232,7 @@ impl<'a> Fields<'a> {
             return Some(Err(self.skip(violation)));
         };
         let end = if self.data.0 == tag {
-            let end = start + self.data.1;
+            let end = start.saturating_add(self.data.1);
             if bytes.get(end) != Some(&SOH) {
                 return Some(Err(self.skip(Violation::format(tag))));
             }
@@ -254,6 +254,11 @@ impl<'a> Fields<'a> {
             }
         }
         Some(Ok(Place { tag, start, end }))
+    }
+
+    /// Says that the next field is a data field of this tag and length.
+    pub(super) const fn expect_data(&mut self, tag: u32, length: usize) {
+        self.data = (tag, length);
     }
 
     /// Where the next delimiter stands, or the length. Uses it up.
@@ -387,7 +392,7 @@ const fn delimiters_of_word(word: [u8; 8]) -> u64 {
 const BLOCK: usize = 64;
 
 /// Highest tag that is taken for one.
-const MAX_TAG: u32 = 99_999;
+pub(super) const MAX_TAG: u32 = 99_999;
 
 #[cfg(test)]
 mod tests {

@@ -12,21 +12,21 @@ use types::Timestamp;
 /// Room for the places of one message's values. One serves all sessions of a thread, one message at a time.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    spans: [Span; SLOTS],
+    pub(super) spans: [Span; SLOTS],
 }
 
 /// One message. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct Message<'f> {
-    frame: &'f [u8],
+    /// All fields but CheckSum.
+    bytes: &'f [u8],
     spans: &'f [Span; SLOTS],
     /// Which slots are filled.
     filled: u128,
     /// Where the body begins.
     body_at: usize,
     sequence: Option<u64>,
-    sending_time: Timestamp,
-    orig_sending_time: Timestamp,
+    times: Times,
     poss_dup: bool,
     poss_resend: bool,
     violation: Option<Violation>,
@@ -51,7 +51,7 @@ pub struct Routing<'a> {
 }
 
 /// Where a value stands in the frame: from and to.
-type Span = [u16; 2];
+pub(super) type Span = [u16; 2];
 
 impl Scratch {
     /// Room for one message.
@@ -64,16 +64,11 @@ impl Scratch {
     /// twice, header fields in the body. Any other bytes give a message with a violation.
     #[must_use]
     pub fn parse<'a>(&'a mut self, frame: &'a [u8]) -> Message<'a> {
-        let frame = &frame[..frame.len().min(MAX_MESSAGE_LENGTH)];
-        let fields_end = frame.len().saturating_sub(CHECK_SUM_LENGTH);
-        let mut scan = Scan {
-            spans: &mut self.spans,
-            filled: 0,
-            violation: None,
-        };
+        let bytes = fields_of(frame);
+        let mut scan = Scan::new(&mut self.spans);
         let mut body = Body::NotBegun;
-        let mut body_at = fields_end;
-        let mut fields = Fields::new(&frame[..fields_end]);
+        let mut body_at = bytes.len();
+        let mut fields = Fields::new(bytes);
         loop {
             let field_at = fields.position();
             let place = match fields.next_place() {
@@ -89,32 +84,19 @@ impl Scratch {
                 if body != Body::NotBegun {
                     scan.note(Violation::new(RejectReason::TagOutOfOrder, place.tag));
                 }
-                scan.fill(slot, place);
+                scan.fill_once(slot, place);
                 continue;
             }
             if body == Body::NotBegun {
                 body_at = field_at;
-                body = scan.body_of(frame);
+                body = scan.body_of(bytes);
             }
             if body == Body::Kept {
-                scan.fill(slot, place);
+                scan.fill_once(slot, place);
             }
         }
-        let Scan { filled, violation, .. } = scan;
-        let mut message = Message {
-            frame: &frame[..fields_end],
-            spans: &self.spans,
-            filled,
-            body_at,
-            sequence: None,
-            sending_time: Timestamp::NONE,
-            orig_sending_time: Timestamp::NONE,
-            poss_dup: false,
-            poss_resend: false,
-            violation,
-        };
-        message.read_header();
-        message
+        scan.read_times(bytes);
+        scan.message(bytes, body_at)
     }
 }
 
@@ -138,7 +120,7 @@ impl<'f> Message<'f> {
             return b"";
         }
         let [start, end] = self.spans[usize::from(slot)];
-        self.frame.get(usize::from(start)..usize::from(end)).unwrap_or_default()
+        self.bytes.get(usize::from(start)..usize::from(end)).unwrap_or_default()
     }
 
     /// The value of a tag that must be there.
@@ -197,13 +179,19 @@ impl<'f> Message<'f> {
     /// SendingTime (52); [`Timestamp::NONE`] when missing.
     #[must_use]
     pub const fn sending_time(&self) -> Timestamp {
-        self.sending_time
+        self.times.sending
     }
 
     /// OrigSendingTime (122); [`Timestamp::NONE`] when missing.
     #[must_use]
     pub const fn orig_sending_time(&self) -> Timestamp {
-        self.orig_sending_time
+        self.times.orig_sending
+    }
+
+    /// TransactTime (60); [`Timestamp::NONE`] when missing.
+    #[must_use]
+    pub const fn transact_time(&self) -> Timestamp {
+        self.times.transact
     }
 
     /// PossDupFlag (43).
@@ -240,41 +228,29 @@ impl<'f> Message<'f> {
     /// From the first field after the header to before CheckSum.
     #[must_use]
     pub fn body(&self) -> &'f [u8] {
-        self.frame.get(self.body_at..).unwrap_or_default()
+        self.bytes.get(self.body_at..).unwrap_or_default()
+    }
+
+    /// Says what is wrong with it before all else.
+    pub(super) const fn refuse(&mut self, violation: Violation) {
+        self.violation = Some(violation);
     }
 
     /// Turns the header's values into what they mean, and looks for those that are missing.
     fn read_header(&mut self) {
         let sequence = self.get(tag::MSG_SEQ_NUM);
         self.sequence = value::parse_u64(sequence).filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence));
-        self.sending_time = self.time(tag::SENDING_TIME);
-        self.orig_sending_time = self.time(tag::ORIG_SENDING_TIME);
         self.poss_dup = self.flag(tag::POSS_DUP_FLAG);
         self.poss_resend = self.flag(tag::POSS_RESEND);
         if self.violation.is_some() {
             return;
         }
-        self.violation = REQUIRED
-            .into_iter()
-            .find(|&tag| self.get(tag).is_empty())
-            .map(Violation::missing)
-            .or_else(|| {
-                self.sequence
-                    .is_none()
-                    .then_some(Violation::incorrect(tag::MSG_SEQ_NUM))
-            });
-    }
-
-    #[inline]
-    fn time(&mut self, tag: u32) -> Timestamp {
-        let value = self.get(tag);
-        if value.is_empty() {
-            return Timestamp::NONE;
-        }
-        time::parse_timestamp(value).unwrap_or_else(|| {
-            self.violation.get_or_insert(Violation::format(tag));
-            Timestamp::NONE
-        })
+        let missing = REQUIRED.into_iter().find(|&tag| self.get(tag).is_empty());
+        self.violation = match (missing, self.sequence) {
+            (Some(tag), _) => Some(Violation::missing(tag)),
+            (None, None) => Some(Violation::incorrect(tag::MSG_SEQ_NUM)),
+            (None, Some(_)) => None,
+        };
     }
 
     #[inline]
@@ -316,10 +292,19 @@ impl Routing<'_> {
     }
 }
 
+/// The times of a message, read once.
+#[derive(Clone, Copy)]
+struct Times {
+    sending: Timestamp,
+    orig_sending: Timestamp,
+    transact: Timestamp,
+}
+
 /// A scan as far as it has come.
-struct Scan<'s> {
+pub(super) struct Scan<'s> {
     spans: &'s mut [Span; SLOTS],
     filled: u128,
+    times: Times,
     violation: Option<Violation>,
 }
 
@@ -333,43 +318,116 @@ enum Body {
     Unread,
 }
 
-impl Scan<'_> {
+impl<'s> Scan<'s> {
+    #[inline]
+    pub(super) fn new(spans: &'s mut [Span; SLOTS]) -> Self {
+        Self {
+            spans,
+            filled: 0,
+            times: Times {
+                sending: Timestamp::NONE,
+                orig_sending: Timestamp::NONE,
+                transact: Timestamp::NONE,
+            },
+            violation: None,
+        }
+    }
+
     /// Keeps the first violation.
     #[inline]
-    fn note(&mut self, violation: Violation) {
+    pub(super) fn note(&mut self, violation: Violation) {
         self.violation.get_or_insert(violation);
     }
 
     /// Keeps a value, unless its tag has no slot or was seen.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "a message is shorter than 64 KiB")]
-    fn fill(&mut self, slot: u8, place: Place) {
+    fn fill_once(&mut self, slot: u8, place: Place) {
         if slot >= HEADER_WITHOUT_SLOT {
             return;
         }
-        let bit = 1 << slot;
-        if self.filled & bit != 0 {
+        if self.filled & 1 << slot != 0 {
             return self.note(Violation::new(RejectReason::TagAppearsTwice, place.tag));
         }
+        self.fill(slot, place);
+    }
+
+    /// Keeps a value, unless it is too long.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "a message is shorter than 64 KiB")]
+    pub(super) fn fill(&mut self, slot: u8, place: Place) {
         if place.end - place.start > MAX_VALUE_LENGTH && !may_be_long(place.tag) {
             return self.note(Violation::incorrect(place.tag));
         }
-        self.filled |= bit;
+        self.filled |= 1 << slot;
         self.spans[usize::from(slot)] = [place.start as u16, place.end as u16];
     }
 
-    fn body_of(&self, frame: &[u8]) -> Body {
+    /// Keeps the time that a field with a timestamp tells, if a message has a place for it.
+    #[inline]
+    pub(super) const fn fill_time(&mut self, tag: u32, time: Timestamp) {
+        match tag {
+            tag::SENDING_TIME => self.times.sending = time,
+            tag::ORIG_SENDING_TIME => self.times.orig_sending = time,
+            tag::TRANSACT_TIME => self.times.transact = time,
+            _ => (),
+        }
+    }
+
+    /// Reads the times of a message that was scanned without looking at its values.
+    fn read_times(&mut self, bytes: &[u8]) {
+        for tag in [tag::SENDING_TIME, tag::ORIG_SENDING_TIME, tag::TRANSACT_TIME] {
+            let slot = slot_of(tag);
+            if self.filled & 1 << slot == 0 {
+                continue;
+            }
+            let [start, end] = self.spans[usize::from(slot)];
+            match time::parse_timestamp(&bytes[usize::from(start)..usize::from(end)]) {
+                Some(time) => self.fill_time(tag, time),
+                None => self.note(Violation::format(tag)),
+            }
+        }
+    }
+
+    fn body_of(&self, bytes: &[u8]) -> Body {
         const MSG_TYPE: u8 = slot_of(tag::MSG_TYPE);
-        if self.filled & (1 << MSG_TYPE) == 0 {
+        if self.filled & 1 << MSG_TYPE == 0 {
             return Body::Unread;
         }
         let [start, end] = self.spans[usize::from(MSG_TYPE)];
-        if msg_type::is_read(&frame[usize::from(start)..usize::from(end)]) {
+        if msg_type::is_read(&bytes[usize::from(start)..usize::from(end)]) {
             Body::Kept
         } else {
             Body::Unread
         }
     }
+
+    /// The message, once all of it is scanned.
+    #[inline]
+    pub(super) fn message<'f>(self, bytes: &'f [u8], body_at: usize) -> Message<'f>
+    where
+        's: 'f,
+    {
+        let mut message = Message {
+            bytes,
+            spans: self.spans,
+            filled: self.filled,
+            body_at,
+            sequence: None,
+            times: self.times,
+            poss_dup: false,
+            poss_resend: false,
+            violation: self.violation,
+        };
+        message.read_header();
+        message
+    }
+}
+
+/// The bytes of a message's fields but CheckSum.
+#[inline]
+pub(super) fn fields_of(frame: &[u8]) -> &[u8] {
+    let length = frame.len().min(MAX_MESSAGE_LENGTH).saturating_sub(CHECK_SUM_LENGTH);
+    &frame[..length]
 }
 
 /// Values that nobody keeps or sends back.

@@ -8,7 +8,7 @@ use super::code::{is_ord_type, is_side, is_tif};
 use super::encoder::{Body, Encoder};
 use super::field::Violation;
 use super::message::Message;
-use super::{msg_type, tag, time, value};
+use super::{msg_type, tag, value};
 use types::{Price, Timestamp, Trigger};
 
 /// NewOrderSingle (D).
@@ -93,7 +93,7 @@ impl<'a> NewOrderSingle<'a> {
             side: parse_code(message, tag::SIDE, is_side)?,
             symbol: message.required(tag::SYMBOL)?,
             time_in_force: parse_time_in_force(message)?,
-            transact_time: parse_transact_time(message)?,
+            transact_time: required_transact_time(message)?,
             trigger: parse_trigger(message.get(tag::TRIGGER))?,
         })
     }
@@ -132,7 +132,7 @@ impl<'a> OrderCancelRequest<'a> {
             quantity: parse_order_qty(message.get(tag::ORDER_QTY))?,
             side: parse_code(message, tag::SIDE, is_side)?,
             symbol: message.required(tag::SYMBOL)?,
-            transact_time: parse_transact_time(message)?,
+            transact_time: required_transact_time(message)?,
         })
     }
 }
@@ -170,7 +170,7 @@ impl<'a> OrderCancelReplaceRequest<'a> {
             side: parse_code(message, tag::SIDE, is_side)?,
             symbol: message.required(tag::SYMBOL)?,
             time_in_force: parse_time_in_force(message)?,
-            transact_time: parse_transact_time(message)?,
+            transact_time: required_transact_time(message)?,
         })
     }
 }
@@ -213,9 +213,9 @@ pub(super) fn parse_price(message: &Message<'_>, tag: u32) -> Result<Price, Viol
 }
 
 #[inline]
-pub(super) fn parse_transact_time(message: &Message<'_>) -> Result<Timestamp, Violation> {
-    let value = message.required(tag::TRANSACT_TIME)?;
-    time::parse_timestamp(value).ok_or(Violation::format(tag::TRANSACT_TIME))
+pub(super) fn required_transact_time(message: &Message<'_>) -> Result<Timestamp, Violation> {
+    message.required(tag::TRANSACT_TIME)?;
+    Ok(message.transact_time())
 }
 
 #[inline]

@@ -4,7 +4,7 @@ use super::code::is_side;
 use super::encoder::{Body, Encoder};
 use super::field::Violation;
 use super::message::Message;
-use super::order::{parse_code, parse_price, parse_transact_time};
+use super::order::{parse_code, parse_price};
 use super::{msg_type, tag, value};
 use types::{ExecReport, ExecType, Price, Quantity, Timestamp};
 
@@ -247,7 +247,7 @@ impl<'a> ExecutionReport<'a> {
             side: parse_code(message, tag::SIDE, is_side)?,
             symbol: message.get(tag::SYMBOL),
             text: message.get(tag::TEXT),
-            transact_time: parse_time(message)?,
+            transact_time: message.transact_time(),
             ord_rej_reason: parse_number(message, tag::ORD_REJ_REASON)?,
             exec_type: parse_enum(message, tag::EXEC_TYPE, FixExecType::from_code)?,
             leaves: required_quantity(message, tag::LEAVES_QTY)?,
@@ -299,7 +299,7 @@ impl<'a> OrderCancelReject<'a> {
             ord_status: parse_enum(message, tag::ORD_STATUS, OrdStatus::from_code)?,
             orig_cl_ord_id: message.required(tag::ORIG_CL_ORD_ID)?,
             text: message.get(tag::TEXT),
-            transact_time: parse_time(message)?,
+            transact_time: message.transact_time(),
             cxl_rej_reason: parse_number(message, tag::CXL_REJ_REASON)?,
             response_to: parse_enum(message, tag::CXL_REJ_RESPONSE_TO, CancelRejectResponseTo::from_code)?,
         })
@@ -331,14 +331,6 @@ fn parse_enum<T>(message: &Message<'_>, tag: u32, from_code: fn(u8) -> Option<T>
         [code] => from_code(code).ok_or(Violation::incorrect(tag)),
         _ => Err(Violation::incorrect(tag)),
     }
-}
-
-/// [`Timestamp::NONE`] when absent.
-fn parse_time(message: &Message<'_>) -> Result<Timestamp, Violation> {
-    if message.get(tag::TRANSACT_TIME).is_empty() {
-        return Ok(Timestamp::NONE);
-    }
-    parse_transact_time(message)
 }
 
 fn required_quantity(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {

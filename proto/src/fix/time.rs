@@ -37,6 +37,28 @@ pub fn parse_timestamp(text: &[u8]) -> Option<Timestamp> {
     Some(Timestamp(nanos))
 }
 
+/// Whether a text is a time of day, `HH:MM:SS` with 0, 3, 6 or 9 decimals.
+pub(super) fn is_clock(text: &[u8]) -> bool {
+    let mut time = *b"19700101-00:00:00.000000000";
+    match time.get_mut(9..9 + text.len()) {
+        Some(place) => {
+            place.copy_from_slice(text);
+            parse_timestamp(&time[..9 + text.len()]).is_some()
+        }
+        None => false,
+    }
+}
+
+/// Whether a text is a date, `YYYYMMDD`.
+pub(super) fn is_date(text: &[u8]) -> bool {
+    let mut time = *b"00000000-00:00:00";
+    time[..8].copy_from_slice(match text.first_chunk::<8>() {
+        Some(date) if text.len() == 8 => date,
+        _ => return false,
+    });
+    parse_timestamp(&time).is_some()
+}
+
 /// Writes a timestamp and returns how many bytes of `text` it took.
 pub fn write_timestamp(time: Timestamp, precision: TimePrecision, text: &mut [u8; TIMESTAMP_LENGTH]) -> usize {
     let seconds = time.0 / NANOS;
