@@ -145,6 +145,7 @@ fn capacity(workload: &Workload) -> Capacity {
             books,
             orders: new,
             levels: new,
+            special: 0,
         },
         SelfMatch::Allow,
     );
@@ -158,6 +159,7 @@ fn capacity(workload: &Workload) -> Capacity {
         books,
         orders: orders.next_power_of_two(),
         levels: levels.next_power_of_two(),
+        special: 0,
     }
 }
 

@@ -15,14 +15,20 @@ impl OwnerId {
     pub const NONE: Self = Self(0);
 }
 
-/// What happens when an incoming order reaches one of its own owner.
+/// What happens when an incoming order reaches one of its own owner, in continuous trading. What both traded before stands.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SelfMatch {
     /// They trade.
     Allow,
-    /// What is left of the incoming order is cancelled; what it traded before stands.
+    /// What is left of the incoming order is cancelled.
     #[default]
     CancelNewest,
+    /// The resting order is cancelled, and the incoming one goes on.
+    CancelOldest,
+    /// Both are cancelled.
+    CancelBoth,
+    /// Both lose what they would have traded, and the larger one goes on.
+    Decrement,
 }
 
 /// A new order.
@@ -36,11 +42,11 @@ pub struct NewOrder {
     pub owner: OwnerId,
     /// Buy or sell.
     pub side: Side,
-    /// Limit or market. A market order never rests, whatever its time in force.
+    /// What it trades at. A market order never rests, whatever its time in force.
     pub order_type: OrderType,
-    /// Whether what is left may rest.
+    /// How long it lives. The matcher has no days: a day order stays until its owner cancels it.
     pub time_in_force: TimeInForce,
-    /// Limit, 1e-9; not looked at for a market order.
+    /// Limit, 1e-9. Not looked at for market and stop orders; may be null for pegged ones.
     pub price: Price,
     /// Lots, from 1 to [`crate::MAX_QUANTITY`].
     pub quantity: Quantity,
@@ -49,13 +55,13 @@ pub struct NewOrder {
 /// What a replace does to the place in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Priority {
-    /// Kept when the price stays and the quantity falls; lost otherwise.
+    /// Kept when the quantity falls and all else stays; lost otherwise.
     KeptWhenReduced,
     /// Lost in any case (ITCH `U`).
     Lost,
 }
 
-/// A replace of a resting order.
+/// A replace of a live order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replace {
     /// The order.
@@ -87,4 +93,33 @@ pub struct Sweep {
     pub quantity: Quantity,
     /// Stop before this resting order: only what is ahead of it trades.
     pub before: Option<OrderId>,
+}
+
+/// An auction of the trading day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Auction {
+    /// Takes in the orders at the opening.
+    Opening,
+    /// Takes in the orders at the close.
+    Closing,
+}
+
+/// The prices that a pegged order may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PegRules {
+    /// They are multiples of this, 1e-9, more than zero. Bids are rounded down, offers up.
+    pub tick: Price,
+    /// The lowest. An order that would be below waits outside of the book.
+    pub lowest: Price,
+    /// The highest.
+    pub highest: Price,
+}
+
+impl PegRules {
+    /// Any price.
+    pub const ANY: Self = Self {
+        tick: Price(1),
+        lowest: Price(i64::MIN + 1),
+        highest: Price(i64::MAX),
+    };
 }

@@ -1,23 +1,35 @@
 //! What the pools hold: orders and levels; and the small structs around them.
 
-use crate::event::{BookIndex, NewOrder, OwnerId};
+use crate::event::{Auction, BookIndex, NewOrder, OwnerId};
 use crate::ladder::{self, Ladder};
 use crate::pool::NONE;
 use crate::report::Report;
 use types::{OrderId, OrderType, Price, Quantity, Reason, Side};
 
-/// One instrument: its two sides.
+/// One instrument: what nearly every event looks at. One cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Book {
     pub(crate) sides: [Ladder; 2],
+    /// Price of the last trade, 1e-9; null before the first.
+    pub(crate) last: Price,
     /// Orders were put in that cross and did not trade. The rule that a book is never crossed rests until it is not.
     pub(crate) gathering: bool,
+    /// Stops wait or pegs follow, so every event ends with a look at them.
+    pub(crate) is_watched: bool,
+    /// The auction that orders gather for; `None` while they trade as they come.
+    pub(crate) call: Option<Auction>,
 }
+
+const _: () = assert!(size_of::<Book>() == 64);
 
 impl Book {
     pub(crate) const EMPTY: Self = Self {
         sides: [Ladder::EMPTY; 2],
+        last: Price::NULL,
         gathering: false,
+        is_watched: false,
+        call: None,
     };
 
     /// Whether the best bid is at or above the best offer.
@@ -29,13 +41,14 @@ impl Book {
     }
 }
 
-/// A resting order. Half a cache line: the cost of a large book is the misses on these.
+/// A live order. Half a cache line: the cost of a large book is the misses on these.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Order {
     pub(crate) id: u64,
-    /// Lots waiting, more than zero.
-    pub(crate) leaves: u64,
+    /// Lots that its level counts, in the low [`LOTS_BITS`] bits; above them the place of its terms plus one, 0 for none.
+    /// At zero a plain order is done, and one comparison tells.
+    packed: u64,
     pub(crate) owner: OwnerId,
     pub(crate) level: u32,
     /// The one before it in its level, or [`NONE`].
@@ -49,19 +62,130 @@ const _: () = assert!(size_of::<Order>() == 32);
 impl Order {
     pub(crate) const BLANK: Self = Self {
         id: 0,
-        leaves: 0,
+        packed: 0,
         owner: OwnerId::NONE,
         level: NONE,
         prev: NONE,
         next: NONE,
     };
 
-    pub(crate) const fn new(taker: &Taker) -> Self {
+    /// An order that is in no level yet. `terms` is where its terms are, or [`NONE`].
+    pub(crate) const fn new(id: OrderId, owner: OwnerId, lots: u64, terms: u32) -> Self {
         Self {
-            id: taker.id,
-            leaves: taker.leaves,
-            owner: taker.owner,
+            id: id.0,
+            packed: lots | (terms.wrapping_add(1) as u64) << LOTS_BITS,
+            owner,
             ..Self::BLANK
+        }
+    }
+
+    /// Lots that its level counts: of an iceberg those that are shown, of others all.
+    #[inline]
+    pub(crate) const fn lots(&self) -> u64 {
+        self.packed & LOTS_MASK
+    }
+
+    /// Where its terms are.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "28 bits are left")]
+    pub(crate) const fn terms(&self) -> Option<u32> {
+        match self.packed >> LOTS_BITS {
+            0 => None,
+            place => Some(place as u32 - 1),
+        }
+    }
+
+    /// Takes lots away; it has so many.
+    #[inline]
+    pub(crate) const fn take(&mut self, lots: u64) {
+        debug_assert!(lots <= self.lots());
+        self.packed -= lots;
+    }
+
+    pub(crate) const fn set_lots(&mut self, lots: u64) {
+        self.packed = self.packed & !LOTS_MASK | lots;
+    }
+
+    /// Whether it has no lots and no terms that could give it more.
+    #[inline]
+    pub(crate) const fn is_done(&self) -> bool {
+        self.packed == 0
+    }
+}
+
+/// Bits of a quantity in [`Order`]; those left are enough for the place of every order's terms.
+const LOTS_BITS: u32 = 36;
+const LOTS_MASK: u64 = (1 << LOTS_BITS) - 1;
+const _: () = assert!(crate::MAX_QUANTITY <= LOTS_MASK);
+const _: () = assert!((crate::MAX_SPECIAL as u64) < 1 << (u64::BITS - LOTS_BITS));
+
+/// What orders wait in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queue {
+    /// The book: a level is a price.
+    Book = 0,
+    /// Stops that are not triggered: a level is a stop price.
+    Stops = 1,
+    /// Out of the book for another reason: a level is a [`Hold`].
+    Held = 2,
+}
+
+/// Why an order is out of the book, but for stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// Its auction has not begun.
+    Opening = 1,
+    /// Its auction has not begun.
+    Closing = 2,
+    /// Pegged, and there is no price to follow.
+    Peg = 3,
+    /// A market order that waits for the auction's price.
+    Market = 4,
+}
+
+impl Hold {
+    /// What stands for a price in a level of these.
+    pub(crate) const fn price(self) -> Price {
+        Price(self as i64)
+    }
+}
+
+impl From<Auction> for Hold {
+    fn from(auction: Auction) -> Self {
+        match auction {
+            Auction::Opening => Self::Opening,
+            Auction::Closing => Self::Closing,
+        }
+    }
+}
+
+/// Where a level is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) book: BookIndex,
+    pub(crate) queue: Queue,
+    pub(crate) side: Side,
+    /// In the book a limit, among stops a stop price, else [`Hold::price`].
+    pub(crate) price: Price,
+}
+
+impl Place {
+    /// In the book.
+    pub(crate) const fn book(book: BookIndex, side: Side, price: Price) -> Self {
+        Self {
+            book,
+            queue: Queue::Book,
+            side,
+            price,
+        }
+    }
+
+    /// Its key in its ladder. The first stop to be triggered has the greatest: of buys the lowest, of sells the highest.
+    pub(crate) const fn key(&self) -> i64 {
+        match self.queue {
+            Queue::Book => ladder::key(self.side, self.price),
+            Queue::Stops => ladder::key(self.side.opposite(), self.price),
+            Queue::Held => self.price.0,
         }
     }
 }
@@ -71,17 +195,18 @@ impl Order {
 #[repr(C, align(32))]
 pub(crate) struct LevelRecord {
     pub(crate) price: Price,
-    /// Lots of all its orders.
+    /// Lots of all its orders, hidden ones not counted.
     pub(crate) volume: u64,
     pub(crate) head: u32,
     pub(crate) tail: u32,
     /// Orders in it, more than zero.
     pub(crate) count: u32,
-    /// Book, and the side in the lowest bit.
-    place: u32,
+    /// Book, then the queue in two bits, and the side in the lowest.
+    at: u32,
 }
 
 const _: () = assert!(size_of::<LevelRecord>() == 32);
+const _: () = assert!(crate::MAX_BOOKS <= 1 << 29);
 
 impl LevelRecord {
     pub(crate) const BLANK: Self = Self {
@@ -90,23 +215,40 @@ impl LevelRecord {
         head: NONE,
         tail: NONE,
         count: 0,
-        place: 0,
+        at: 0,
     };
 
-    pub(crate) fn new(book: BookIndex, side: Side, price: Price) -> Self {
+    pub(crate) fn new(place: Place) -> Self {
         Self {
-            price,
-            place: book.0 << 1 | u32::from(matches!(side, Side::Sell)),
+            price: place.price,
+            at: place.book.0 << 3 | (place.queue as u32) << 1 | u32::from(matches!(place.side, Side::Sell)),
             ..Self::BLANK
         }
     }
 
     pub(crate) const fn book(&self) -> BookIndex {
-        BookIndex(self.place >> 1)
+        BookIndex(self.at >> 3)
+    }
+
+    pub(crate) const fn queue(&self) -> Queue {
+        match self.at >> 1 & 3 {
+            0 => Queue::Book,
+            1 => Queue::Stops,
+            _ => Queue::Held,
+        }
     }
 
     pub(crate) const fn side(&self) -> Side {
-        if self.place & 1 == 0 { Side::Buy } else { Side::Sell }
+        if self.at & 1 == 0 { Side::Buy } else { Side::Sell }
+    }
+
+    pub(crate) const fn place(&self) -> Place {
+        Place {
+            book: self.book(),
+            queue: self.queue(),
+            side: self.side(),
+            price: self.price,
+        }
     }
 }
 
@@ -120,21 +262,22 @@ pub(crate) struct Taker {
     pub(crate) leaves: u64,
     /// Least key on the opposite side that it trades with.
     pub(crate) threshold: i64,
+    /// Trades that it may still make.
+    pub(crate) trades: u32,
 }
 
 impl Taker {
-    pub(crate) const fn new(order: &NewOrder) -> Self {
-        let threshold = match order.order_type {
-            OrderType::Market => i64::MIN,
-            _ => ladder::key(order.side.opposite(), order.price),
-        };
+    /// A new order, limit or market.
+    pub(crate) fn new(order: &NewOrder) -> Self {
+        let limit = (order.order_type != OrderType::Market).then_some(order.price);
         Self {
             id: order.id.0,
             book: order.book,
             owner: order.owner,
             side: order.side,
             leaves: order.quantity.0,
-            threshold,
+            threshold: threshold(order.side, limit),
+            trades: u32::MAX,
         }
     }
 
@@ -145,6 +288,14 @@ impl Taker {
             quantity: Quantity(self.leaves),
             reason,
         }
+    }
+}
+
+/// Least key of the other side that an order with this limit, or without one, reaches.
+pub(crate) const fn threshold(side: Side, limit: Option<Price>) -> i64 {
+    match limit {
+        Some(limit) => ladder::key(side.opposite(), limit),
+        None => i64::MIN,
     }
 }
 

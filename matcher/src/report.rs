@@ -19,8 +19,9 @@ impl<F: FnMut(Report)> Sink for F {
 
 /// One thing that happened to an order.
 ///
-/// A new order gives `Accepted`, then its trades, then `Rested` or `Canceled` for what is left; or `Rejected` alone.
-/// A replace gives `Replaced` and goes on like a new order when it lost its priority.
+/// A new order gives `Accepted`, then its trades, then `Rested`, `Held` or `Canceled` for what is left; or `Rejected` alone.
+/// A replace gives `Replaced` and goes on like a new order when it lost its priority. So does a stop that is `Triggered`,
+/// and a pegged order that was `Withdrawn`, in the same event as the trade or quote that caused it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
     /// A new order was taken.
@@ -32,6 +33,25 @@ pub enum Report {
     Trade(Trade),
     /// What is left of an incoming order now waits in the book.
     Rested(RestingOrder),
+    /// What is left of an incoming order waits outside of the book: for its stop price, its auction, a price to follow.
+    Held {
+        /// The order.
+        id: OrderId,
+        /// Lots waiting.
+        leaves: Quantity,
+    },
+    /// A stop's price was met: from here on it is a market or limit order.
+    Triggered {
+        /// The order.
+        id: OrderId,
+    },
+    /// What an iceberg showed is traded. It shows more, at the end of its price's queue.
+    Replenished(RestingOrder),
+    /// A pegged order left its place, because the price that it follows moved.
+    Withdrawn {
+        /// The order.
+        id: OrderId,
+    },
     /// An order left the book, or what was left of an incoming one never got in.
     Canceled {
         /// The order.
@@ -43,16 +63,16 @@ pub enum Report {
         /// Why.
         reason: Reason,
     },
-    /// A resting order got smaller and kept its place.
+    /// An order got smaller; a resting one kept its place.
     Reduced {
         /// The order.
         id: OrderId,
         /// Lots that were taken away.
         quantity: Quantity,
-        /// Lots still waiting.
+        /// Lots still open.
         leaves: Quantity,
     },
-    /// An order has a new price or quantity, and perhaps a new id.
+    /// An order has a new price or quantity or terms, and perhaps a new id.
     Replaced {
         /// The id it had.
         old_id: OrderId,
@@ -65,6 +85,17 @@ pub enum Report {
         /// Lots open.
         leaves: Quantity,
     },
+    /// An auction found its price. An [`AuctionFill`] for each order that trades follows, bids first.
+    Uncrossed {
+        /// The book.
+        book: BookIndex,
+        /// The price of all trades, 1e-9.
+        price: Price,
+        /// Lots bought, and sold.
+        quantity: Quantity,
+    },
+    /// An order traded in an auction.
+    AuctionFill(AuctionFill),
     /// The event was refused and changed nothing.
     Rejected(Rejected),
 }
@@ -94,12 +125,34 @@ pub struct Trade {
     pub quantity: Quantity,
 }
 
+/// What an order traded in an auction, all at one price, with nobody in particular.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AuctionFill {
+    /// The book.
+    pub book: BookIndex,
+    /// The order.
+    pub id: OrderId,
+    /// Whose it is.
+    pub owner: OwnerId,
+    /// Its side.
+    pub side: Side,
+    /// The auction's price, 1e-9.
+    pub price: Price,
+    /// Lots traded, more than zero.
+    pub quantity: Quantity,
+    /// Lots of these that it showed in the book.
+    pub from_shown: Quantity,
+    /// Lots the order still has; at zero it is gone.
+    pub leaves: Quantity,
+}
+
 /// A refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rejected {
     /// The order that the event named.
     pub id: OrderId,
-    /// Why: one of `UnknownInstrument`, `InvalidQuantity`, `InvalidPrice`, `UnsupportedOrder`, `DuplicateClientOrderId`
-    /// (an order with this id is live), `UnknownOrder`, `BookFull`.
+    /// Why: one of `UnknownInstrument`, `InvalidQuantity`, `InvalidPrice`, `InvalidStopPrice`, `InvalidDisplay`,
+    /// `InvalidMinQuantity`, `InvalidExpiry`, `UnsupportedOrder`, `DuplicateClientOrderId` (an order with this id is live),
+    /// `UnknownOrder`, `BookFull`, `PostOnly`.
     pub reason: Reason,
 }

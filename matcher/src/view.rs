@@ -3,6 +3,7 @@
 use crate::event::{BookIndex, OwnerId};
 use crate::matcher::Matcher;
 use crate::pool::NONE;
+use crate::record::Queue;
 use types::{OrderId, Price, Quantity, Side};
 
 /// A price level.
@@ -10,13 +11,13 @@ use types::{OrderId, Price, Quantity, Side};
 pub struct Level {
     /// Its price, 1e-9.
     pub price: Price,
-    /// Lots of all its orders.
+    /// Lots that all its orders show.
     pub quantity: Quantity,
     /// Orders in it, more than zero.
     pub orders: u32,
 }
 
-/// An order that waits in a book.
+/// An order that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RestingOrder {
     /// The order.
@@ -27,10 +28,12 @@ pub struct RestingOrder {
     pub book: BookIndex,
     /// Its side.
     pub side: Side,
-    /// Its limit, 1e-9.
+    /// Its price, 1e-9: its limit, but for pegged orders in the book.
     pub price: Price,
     /// Lots waiting.
     pub leaves: Quantity,
+    /// Lots of these that are shown: fewer for icebergs, none for orders that wait outside of the book.
+    pub shown: Quantity,
 }
 
 impl Matcher {
@@ -40,7 +43,7 @@ impl Matcher {
         self.books.len()
     }
 
-    /// Orders waiting in all books.
+    /// Orders waiting in all books, and outside of them.
     #[must_use]
     pub fn order_count(&self) -> usize {
         self.orders.in_use()
@@ -52,7 +55,19 @@ impl Matcher {
         self.levels.in_use()
     }
 
-    /// A resting order by its id.
+    /// Live orders with terms.
+    #[must_use]
+    pub fn special_count(&self) -> usize {
+        self.terms.in_use()
+    }
+
+    /// Price of a book's last trade, 1e-9; null before the first.
+    #[must_use]
+    pub fn last_price(&self, book: BookIndex) -> Price {
+        self.books[book.0 as usize].last
+    }
+
+    /// A live order by its id.
     #[must_use]
     pub fn order(&self, id: OrderId) -> Option<RestingOrder> {
         self.find(id).map(|slot| self.resting_order(slot))
@@ -98,16 +113,31 @@ impl Matcher {
         }
     }
 
-    fn resting_order(&self, slot: u32) -> RestingOrder {
+    #[inline]
+    pub(crate) fn resting_order(&self, slot: u32) -> RestingOrder {
         let order = &self.orders[slot];
         let level = &self.levels[order.level];
-        RestingOrder {
+        let plain = RestingOrder {
             id: OrderId(order.id),
             owner: order.owner,
             book: level.book(),
             side: level.side(),
             price: level.price,
-            leaves: Quantity(order.leaves),
+            leaves: Quantity(order.lots()),
+            shown: Quantity(order.lots()),
+        };
+        match order.terms() {
+            None => plain,
+            Some(terms) => {
+                let terms = &self.terms[terms];
+                let is_in_book = level.queue() == Queue::Book;
+                RestingOrder {
+                    price: if is_in_book { level.price } else { terms.limit },
+                    leaves: Quantity(order.lots() + terms.hidden),
+                    shown: if is_in_book { plain.shown } else { Quantity::ZERO },
+                    ..plain
+                }
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ fn matcher() -> Matcher {
             books: 1,
             orders: 8,
             levels: 4,
+            special: 4,
         },
         SelfMatch::CancelNewest,
     )
@@ -242,6 +243,7 @@ fn memory_is_known_before() {
         books: 10_000,
         orders: 1 << 20,
         levels: 1 << 17,
+        special: 0,
     };
     let mib = capacity.memory() >> 20;
     assert!((60..100).contains(&mib), "{mib} MiB");

@@ -96,6 +96,7 @@ fn results(symbols: u32, seed: u64) -> (u64, u64, u64, u64) {
         books: symbols as usize,
         orders: 8_192,
         levels: 2_048,
+        special: 0,
     };
     let mut matcher = Matcher::new(capacity, SelfMatch::Allow);
     let (mut trades, mut rejects, mut trade_hash, mut book_hash) = (0, 0, Hash::new(), Hash::new());
