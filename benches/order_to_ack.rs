@@ -406,6 +406,7 @@ idle = "spin"
 orders = 65_536
 levels = 8_192
 client_orders = 8_192
+special_orders = 64
 [feed]
 id = 1
 local = "127.0.0.1:0"

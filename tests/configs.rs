@@ -273,6 +273,7 @@ fn an_exchange_with_something_missing_unknown_or_impossible_does_not_start() {
         &[
             ("orders = 262_144 ", "ordres = 262_144 ", &["ordres", "unknown"]),
             ("client_orders = 65_536\n", "", &["client_orders"]),
+            ("special_orders = 4_096 ", "# ", &["special_orders"]),
             ("idle = \"backoff\"", "idle = \"sleep\"", &["sleep"]),
             ("window_messages = 65_536 ", "", &["window_messages"]),
         ],

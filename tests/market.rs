@@ -316,6 +316,7 @@ idle = "backoff"
 orders = 262_144
 levels = 65_536
 client_orders = 16_384
+special_orders = 64
 [feed]
 id = 1
 local = "{feed}"

@@ -176,6 +176,7 @@ idle = "spin"
 orders = 524_288
 levels = 131_072
 client_orders = 65_536
+special_orders = 4_096
 [feed]
 id = 1
 local = "{feed}"

@@ -540,6 +540,26 @@ impl Trade {
 }
 
 impl CrossTrade {
+    /// What an auction traded; `price_e4` has 4 decimals.
+    #[must_use]
+    pub const fn new(
+        stamp: Stamp,
+        shares: u64,
+        stock: Stock,
+        price_e4: u32,
+        match_number: u64,
+        cross_type: u8,
+    ) -> Self {
+        Self {
+            header: Header::new(b'Q', stamp),
+            shares: U64::new(shares),
+            stock,
+            price_e4: U32::new(price_e4),
+            match_number: U64::new(match_number),
+            cross_type,
+        }
+    }
+
     /// The auction's price.
     #[must_use]
     pub fn price(&self) -> Price {

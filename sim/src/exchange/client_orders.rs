@@ -1,10 +1,10 @@
 //! The clients' live orders: by reference number, by the client's number, and in a list for each session.
 
 use super::limits::{MAX_CLIENT_ORDERS, SLOT_BITS};
-use matcher::{BookIndex, IdIndex};
+use matcher::{BookIndex, IdIndex, MAX_REPRICINGS, MAX_TRIGGERED_TRADES};
 use types::{
-    AccountId, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, OrderId, Price, Quantity, Reason, SessionId,
-    Side,
+    AccountId, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, OrderId, OrderTerms, OrderType, Price,
+    Quantity, Reason, ReplaceOrder, SessionId, Side, TimeInForce,
 };
 
 /// One order of a client.
@@ -24,7 +24,11 @@ pub(crate) struct ClientOrder {
     pub(crate) instrument: InstrumentId,
     pub(crate) account: AccountId,
     pub(crate) side: Side,
-    /// Limit, 1e-9; null for a market order.
+    /// What it is now: a stop becomes another when it is triggered.
+    pub(crate) order_type: OrderType,
+    pub(crate) time_in_force: TimeInForce,
+    pub(crate) terms: OrderTerms,
+    /// Limit, 1e-9; null when it has none.
     pub(crate) price: Price,
     /// Total, lots.
     pub(crate) quantity: Quantity,
@@ -32,6 +36,20 @@ pub(crate) struct ClientOrder {
     pub(crate) cumulative: Quantity,
     /// In the book, and so on the feed.
     pub(crate) is_resting: bool,
+    /// Lots that the feed shows of it.
+    pub(crate) shown: Quantity,
+    /// It was a stop, and its price was met.
+    pub(crate) is_triggered: bool,
+}
+
+/// How much of what an input may cause orders account for, beyond one trade and one end for each. Orders that wait may come
+/// into the book by what others do, and icebergs may trade slice by slice.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Extra {
+    /// Reports about the orders themselves.
+    pub(crate) reports: usize,
+    /// Times that they may come in and end a trade of somebody else's order in part.
+    pub(crate) entries: usize,
 }
 
 /// A session by its place in the table.
@@ -45,12 +63,16 @@ pub(crate) struct ClientOrders {
     /// Orders that got a reference so far.
     count: u64,
     sessions: Vec<SessionOrders>,
+    /// Of all orders.
+    extra: Extra,
 }
 
 struct Slot {
     /// `None`: free.
     order: Option<ClientOrder>,
-    /// Whether it is in its session's list and index: from its first rest to its end.
+    /// What the sums count for it.
+    extra: Extra,
+    /// Whether it is in its session's list and index: from when it first waits to its end.
     is_listed: bool,
     prev: u32,
     next: u32,
@@ -62,9 +84,61 @@ struct SessionOrders {
     head: u32,
     tail: u32,
     count: usize,
+    /// Of its orders, listed or not.
+    extra: Extra,
+}
+
+impl Extra {
+    fn add(&mut self, other: Self) {
+        self.reports += other.reports;
+        self.entries += other.entries;
+    }
+
+    fn subtract(&mut self, other: Self) {
+        self.reports -= other.reports;
+        self.entries -= other.entries;
+    }
 }
 
 impl ClientOrder {
+    /// What it may cause beyond one trade and one end.
+    pub(crate) fn extra(&self) -> Extra {
+        Self::extra_of(self.order_type, &self.terms, self.leaves())
+    }
+
+    /// The same of an order with these lots open.
+    pub(crate) fn extra_of(order_type: OrderType, terms: &OrderTerms, leaves: Quantity) -> Extra {
+        let lots = usize::try_from(leaves.0).unwrap_or(usize::MAX);
+        let slices = match terms.display.0 {
+            0 => 0,
+            // The first may have been cut short.
+            display => usize::try_from(leaves.0.div_ceil(display) + 1).unwrap_or(usize::MAX),
+        };
+        let (trades, entries) = match order_type {
+            OrderType::Market | OrderType::Limit => (0, 0),
+            // The trigger is a report of its own.
+            OrderType::Stop | OrderType::StopLimit => (1 + lots.min(TRIGGERED_TRADES), 1),
+            OrderType::PegPrimary | OrderType::PegMid => (lots.min(TRIGGERED_TRADES * REPRICINGS), REPRICINGS),
+        };
+        Extra {
+            reports: slices + trades,
+            entries,
+        }
+    }
+
+    /// The terms that a replace gives it. A stop that was triggered is none any more, whatever the client says again.
+    pub(crate) fn terms_of(&self, replace: &ReplaceOrder) -> OrderTerms {
+        let stop_price = if self.is_triggered {
+            Price::NULL
+        } else {
+            replace.terms.stop_price
+        };
+        OrderTerms {
+            stop_price,
+            ..replace.terms
+        }
+    }
+
     /// Lots still open.
     pub(crate) fn leaves(&self) -> Quantity {
         self.quantity.saturating_sub(self.cumulative)
@@ -103,6 +177,7 @@ impl ClientOrders {
             slots: (0..count)
                 .map(|_| Slot {
                     order: None,
+                    extra: Extra::default(),
                     is_listed: false,
                     prev: NONE,
                     next: NONE,
@@ -116,8 +191,10 @@ impl ClientOrders {
                     head: NONE,
                     tail: NONE,
                     count: 0,
+                    extra: Extra::default(),
                 })
                 .collect(),
+            extra: Extra::default(),
         }
     }
 
@@ -141,8 +218,37 @@ impl ClientOrders {
         self.sessions[usize::from(session.0)].count
     }
 
-    /// Takes an order and gives it its number and reference. `None` when there is no room.
+    /// What all orders may cause beyond one trade and one end each.
+    pub(crate) const fn extra(&self) -> Extra {
+        self.extra
+    }
+
+    /// The same of a session's orders.
+    pub(crate) fn extra_of(&self, session: SessionIndex) -> Extra {
+        self.sessions[usize::from(session.0)].extra
+    }
+
+    /// What an order counts for.
+    pub(crate) fn counted(&self, reference: OrderId) -> Extra {
+        self.slots[slot_of(reference) as usize].extra
+    }
+
+    /// Counts an order as it is now.
+    pub(crate) fn recount(&mut self, reference: OrderId) {
+        let Some(order) = self.get(reference) else { return };
+        let (extra, session) = (order.extra(), usize::from(order.session.0));
+        let counted = core::mem::replace(&mut self.slots[slot_of(reference) as usize].extra, extra);
+        for sum in [&mut self.extra, &mut self.sessions[session].extra] {
+            sum.subtract(counted);
+            sum.add(extra);
+        }
+    }
+
+    /// Takes an order and gives it its number and reference. `None` when there is no room, for it or for what it may cause.
     pub(crate) fn insert(&mut self, order: ClientOrder) -> Option<OrderId> {
+        if !self.has_room_for(order.extra(), Extra::default()) {
+            return None;
+        }
         let slot = self.free.pop()?;
         let reference = self.next_reference(slot);
         self.slots[slot as usize] = Slot {
@@ -150,13 +256,22 @@ impl ClientOrders {
                 order_id: reference,
                 reference,
                 is_resting: false,
+                shown: Quantity::ZERO,
+                is_triggered: false,
                 ..order
             }),
+            extra: Extra::default(),
             is_listed: false,
             prev: NONE,
             next: NONE,
         };
+        self.recount(reference);
         Some(reference)
+    }
+
+    /// Whether what all orders may cause stays within its bound when one comes, or one changes that counted for `counted`.
+    pub(crate) fn has_room_for(&self, extra: Extra, counted: Extra) -> bool {
+        extra.reports <= counted.reports || self.extra.reports - counted.reports + extra.reports <= self.slots.len()
     }
 
     /// A reference that the order may get in place of the one it has.
@@ -246,6 +361,9 @@ impl ClientOrders {
                 self.slots[next as usize].prev = prev;
             }
         }
+        let counted = core::mem::take(&mut self.slots[slot as usize].extra);
+        self.extra.subtract(counted);
+        self.sessions[usize::from(order.session.0)].extra.subtract(counted);
         self.slots[slot as usize].order = None;
         self.free.push(slot);
         Some(order)
@@ -295,5 +413,8 @@ const fn slot_of(reference: OrderId) -> u32 {
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+const TRIGGERED_TRADES: usize = MAX_TRIGGERED_TRADES as usize;
+/// Times that a pegged order may come in by one input.
+pub(super) const REPRICINGS: usize = MAX_REPRICINGS as usize;
 /// Reference numbers from here on are of clients' orders; history's are below. Within the range: a count, then the slot.
 const CLIENT_RANGE: u64 = 1 << 63;

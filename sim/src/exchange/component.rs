@@ -1,12 +1,12 @@
 //! The exchange as a component: sessions' links, the recording, the feed; one turn at a time.
 
 use super::journal::Journal;
-use super::limits::REQUESTS_PER_TURN;
+use super::limits::{EXPIRIES_PER_TURN, REQUESTS_PER_TURN};
 use super::listing::ListingError;
 use super::live::{Line, Live};
 use super::market::MarketCounters;
 use super::market_data::{FeedConfig, FeedSocket, HistoryConfig, HistorySocket, SocketCounters};
-use super::record::Input;
+use super::record::{Input, Timer};
 use super::recovery::{Recovered, RecoveryError};
 use super::{FeedNumbers, Market};
 use journal::JournalError;
@@ -146,7 +146,8 @@ impl<L: Link, J: Journal> Exchange<L, J> {
 
     /// Does what there is to do at `now` and never blocks. Whether there was anything.
     pub fn turn(&mut self, now: Timestamp) -> bool {
-        let mut worked = self.take_requests(now);
+        let mut worked = self.take_timers(now);
+        worked |= self.take_requests(now);
         self.live.flush(now);
         worked |= self.feed.answer(&mut self.live.engine.publisher);
         worked |= self.publish(now);
@@ -302,7 +303,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
             return false;
         }
         let live = &mut self.live;
-        history.receive(now, &mut |event| match event {
+        let worked = history.receive(now, &mut |event| match event {
             Event::Started { session, next } => {
                 tracing::info!("recording {session} begins at message {next}");
                 live.input(now, &Input::HistoryStarted { session, next });
@@ -313,7 +314,30 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                 live.input(now, &Input::HistoryLost { count });
             }
             Event::Ended => tracing::info!("the recording is over"),
-        })
+        });
+        if worked && live.engine.market.entries() > 0 {
+            live.input(now, &Input::HistoryTold);
+        }
+        worked
+    }
+
+    /// Does what the time has come for.
+    fn take_timers(&mut self, now: Timestamp) -> bool {
+        let mut worked = false;
+        for _ in 0..EXPIRIES_PER_TURN {
+            let is_due = self
+                .live
+                .engine
+                .market
+                .next_expiry()
+                .is_some_and(|expiry| expiry <= now);
+            if !is_due || !self.live.has_room_for_timer() {
+                break;
+            }
+            self.live.input(now, &Input::Timer(Timer::Expiry));
+            worked = true;
+        }
+        worked
     }
 
     fn publish(&mut self, now: Timestamp) -> bool {

@@ -7,6 +7,7 @@ use super::live::journal_room;
 use super::market::{MarketCapacity, MarketConfig, SessionRules};
 use super::market_data::{FeedConfig, HistoryConfig};
 use super::recovery::CoreConfig;
+use super::room;
 use matcher::SelfMatch;
 use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, TcpLinkConfig};
 use net::options::UdpOptions;
@@ -166,6 +167,8 @@ mod raw {
     pub(super) enum SelfMatch {
         Allow,
         CancelNewest,
+        CancelOldest,
+        CancelBoth,
     }
 
     #[derive(Deserialize, Clone, Copy)]
@@ -181,6 +184,7 @@ mod raw {
         pub(super) orders: usize,
         pub(super) levels: usize,
         pub(super) client_orders: usize,
+        pub(super) special_orders: usize,
     }
 
     #[derive(Deserialize)]
@@ -254,6 +258,12 @@ impl raw::Exchange {
         if ids[0] == 0 || ids.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("[[sessions]]: every session has an id of its own, above 0".to_owned());
         }
+        let sessions = self
+            .sessions
+            .iter()
+            .map(raw::Session::check)
+            .collect::<Result<Vec<_>, _>>()?;
+        check_special_orders(&capacity, &sessions)?;
         let history_window = self.history.as_ref().map_or(0, |history| history.window_messages);
         in_range("[history] window_messages", history_window, 0, WINDOW_MAX)?;
         in_range(
@@ -274,6 +284,8 @@ impl raw::Exchange {
             self_match: match self.self_match {
                 raw::SelfMatch::Allow => SelfMatch::Allow,
                 raw::SelfMatch::CancelNewest => SelfMatch::CancelNewest,
+                raw::SelfMatch::CancelOldest => SelfMatch::CancelOldest,
+                raw::SelfMatch::CancelBoth => SelfMatch::CancelBoth,
             },
             retransmit_messages: self.feed.retransmit_messages,
             feed_heartbeat: Duration::from_millis(self.feed.heartbeat_ms),
@@ -291,18 +303,9 @@ impl raw::Exchange {
             history_window,
             journal: self
                 .journal
-                .map(|journal| {
-                    journal.check(
-                        base,
-                        journal_room(capacity.client_orders, self.sessions.len(), history_window),
-                    )
-                })
+                .map(|journal| journal.check(base, journal_room(&capacity, sessions.len(), history_window)))
                 .transpose()?,
-            sessions: self
-                .sessions
-                .iter()
-                .map(raw::Session::check)
-                .collect::<Result<_, _>>()?,
+            sessions,
         })
     }
 }
@@ -318,6 +321,7 @@ impl raw::Capacity {
             MAX_CLIENT_ORDERS.min(self.orders),
         )?;
         Ok(MarketCapacity {
+            special_orders: self.special_orders,
             orders: self.orders,
             levels: self.levels,
             client_orders: self.client_orders,
@@ -403,6 +407,22 @@ fn in_range(what: &str, value: usize, least: usize, most: usize) -> Result<(), S
     }
 }
 
+/// What waiting orders set off must not fill a session's window: each session keeps room for all of it.
+fn check_special_orders(capacity: &MarketCapacity, sessions: &[SessionConfig]) -> Result<(), String> {
+    let window = sessions.iter().map(|session| session.link.window()).min().unwrap_or(0);
+    let one = MarketCapacity {
+        special_orders: 1,
+        ..*capacity
+    };
+    let most = window / 4 / room::entries_max(&one);
+    in_range(
+        "[capacity] special_orders",
+        capacity.special_orders,
+        0,
+        most.min(capacity.client_orders),
+    )
+}
+
 fn trading_day(day: u32) -> Result<TradingDay, String> {
     let (year, month, date) = (day / 10_000, day / 100 % 100, day % 100);
     if (1_970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&date) {
@@ -458,6 +478,7 @@ mod tests {
             ("ring_bytes = 67_108_864", "ring_bytes = 4_096", "ring_bytes"),
             ("self_match = \"cancel_newest\"", "", "self_match"),
             ("client_orders = ", "client_orders = 9", "client_orders"),
+            ("special_orders = 4_096", "special_orders = 4_097", "special_orders"),
             ("window_messages = 65_536", "window_messages = 0", "session 1: window"),
             ("id = 1\ntransport", "id = 0\ntransport", "above 0"),
         ];

@@ -2,13 +2,13 @@
 //! for the clients.
 
 use super::client_orders::{ClientOrder, ClientOrders, SessionIndex};
-use super::feed;
+use super::feed::{self, Cross};
 use super::listing::Listing;
 use super::market::{MarketCounters, Outputs, SessionRules};
-use matcher::{BookIndex, Report, RestingOrder, Sink, Trade};
+use matcher::{Auction, AuctionFill, BookIndex, Report, RestingOrder, Sink, Trade};
 use types::{
-    ClientOrderId, ExecId, ExecReport, ExecType, OrderId, Price, Quantity, Reason, ReplaceOrder, SessionId, Side,
-    Timestamp,
+    ClientOrderId, ExecId, ExecReport, ExecType, OrderId, OrderType, Price, Quantity, Reason, ReplaceOrder, SessionId,
+    Side, Timestamp,
 };
 
 /// The market but for its books.
@@ -47,8 +47,8 @@ pub(super) enum Cause<'a> {
     /// A cancel with this number.
     Cancel(ClientOrderId),
     Replace(&'a ReplaceOrder),
-    /// The day ended.
-    Expiry,
+    /// An auction ends.
+    Auction(Auction),
 }
 
 impl Desk {
@@ -108,10 +108,13 @@ impl Desk {
         MATCH_RANGE | self.last_match
     }
 
-    fn set_resting(&mut self, reference: OrderId, is_resting: bool) {
+    /// What the feed shows of an order now: nothing once it is out of the book.
+    fn set_shown(&mut self, reference: OrderId, shown: Quantity) {
         let Some(order) = self.orders.get_mut(reference) else {
             return;
         };
+        order.shown = shown;
+        let is_resting = !shown.is_zero();
         if order.is_resting != is_resting {
             order.is_resting = is_resting;
             let count = &mut self.resting[order.book.0 as usize][side_index(order.side)];
@@ -121,7 +124,7 @@ impl Desk {
 
     /// Forgets an order that is done, and gives it as it last was.
     pub(super) fn remove(&mut self, reference: OrderId) -> Option<ClientOrder> {
-        self.set_resting(reference, false);
+        self.set_shown(reference, Quantity::ZERO);
         self.orders.remove(reference)
     }
 }
@@ -143,21 +146,49 @@ impl<O: Outputs> Event<'_, O> {
         self.desk.counters.trades += 1;
         let match_number = self.desk.next_match();
         feed::executed(self.out, self.now, &self.desk.listing, trade, match_number);
-        self.on_fill(trade.maker, trade);
-        self.on_fill(trade.taker, trade);
+        if let Some(maker) = self.desk.orders.get_mut(trade.maker) {
+            // It counts as resting till it is gone, or shows its next slice.
+            maker.shown -= trade.quantity;
+        }
+        self.on_fill(trade.maker, trade.price, trade.quantity);
+        self.on_fill(trade.taker, trade.price, trade.quantity);
     }
 
-    /// One side of a trade, when it is a client's.
-    fn on_fill(&mut self, reference: OrderId, trade: &Trade) {
+    fn on_auction_fill(&mut self, fill: &AuctionFill) {
+        self.desk.counters.trades += 1;
+        let match_number = self.desk.next_match();
+        if !fill.from_shown.is_zero() {
+            feed::executed_in_auction(self.out, self.now, &self.desk.listing, fill, match_number);
+        }
+        if let Some(order) = self.desk.orders.get_mut(fill.id) {
+            order.shown -= fill.from_shown;
+        }
+        self.on_fill(fill.id, fill.price, fill.quantity);
+    }
+
+    fn on_uncrossed(&mut self, book: BookIndex, price: Price, quantity: Quantity) {
+        let Cause::Auction(auction) = self.cause else { return };
+        let match_number = self.desk.next_match();
+        let cross = Cross {
+            book,
+            auction,
+            price,
+            quantity,
+        };
+        feed::crossed(self.out, self.now, &self.desk.listing, &cross, match_number);
+    }
+
+    /// An order traded, if it is a client's.
+    fn on_fill(&mut self, reference: OrderId, price: Price, quantity: Quantity) {
         let Some(order) = self.desk.orders.get_mut(reference) else {
             return;
         };
-        order.cumulative += trade.quantity;
+        order.cumulative += quantity;
         let order = *order;
         let exec_id = self.desk.next_exec_id();
         let report = ExecReport {
-            last_price: trade.price,
-            last_quantity: trade.quantity,
+            last_price: price,
+            last_quantity: quantity,
             ..order.report(ExecType::Fill, exec_id, Reason::None)
         };
         if order.leaves().is_zero() {
@@ -168,8 +199,39 @@ impl<O: Outputs> Event<'_, O> {
 
     fn on_rested(&mut self, order: &RestingOrder) {
         self.desk.orders.list(order.id);
-        self.desk.set_resting(order.id, true);
+        self.on_shown(order);
+    }
+
+    /// An order shows lots in the book, for the first time or again.
+    fn on_shown(&mut self, order: &RestingOrder) {
+        self.desk.set_shown(order.id, order.shown);
         feed::added(self.out, self.now, &self.desk.listing, order);
+    }
+
+    /// A pegged order leaves the book for another place.
+    fn on_withdrawn(&mut self, reference: OrderId) {
+        let Some(order) = self.desk.orders.get(reference).copied() else {
+            return;
+        };
+        self.desk.set_shown(reference, Quantity::ZERO);
+        feed::deleted(self.out, self.now, order.book, reference);
+    }
+
+    /// A stop's price was met.
+    fn on_triggered(&mut self, reference: OrderId) {
+        let Some(order) = self.desk.orders.get_mut(reference) else {
+            return;
+        };
+        order.order_type = match order.order_type {
+            OrderType::StopLimit => OrderType::Limit,
+            _ => OrderType::Market,
+        };
+        order.terms.stop_price = Price::NULL;
+        order.is_triggered = true;
+        let order = *order;
+        self.desk.orders.recount(reference);
+        let report = order.report(ExecType::Triggered, self.desk.next_exec_id(), Reason::None);
+        self.report(&order, &report);
     }
 
     fn on_canceled(&mut self, reference: OrderId, reason: Reason) {
@@ -183,13 +245,17 @@ impl<O: Outputs> Event<'_, O> {
         self.desk.count_reason(reason);
         let exec_id = self.desk.next_exec_id();
         let report = match self.cause {
-            Cause::Cancel(number) => ExecReport {
+            _ if matches!(reason, Reason::DayEnded | Reason::Expired) => {
+                order.report(ExecType::Expired, exec_id, reason)
+            }
+            Cause::Cancel(number) if reason == Reason::Requested => ExecReport {
                 client_order_id: number,
                 orig_client_order_id: order.client_order_id,
                 ..order.report(ExecType::Canceled, exec_id, reason)
             },
-            Cause::Expiry => order.report(ExecType::Expired, exec_id, reason),
-            Cause::Other | Cause::Replace(_) => order.report(ExecType::Canceled, exec_id, reason),
+            Cause::Cancel(_) | Cause::Other | Cause::Replace(_) | Cause::Auction(_) => {
+                order.report(ExecType::Canceled, exec_id, reason)
+            }
         };
         self.report(&order, &report);
     }
@@ -202,20 +268,21 @@ impl<O: Outputs> Event<'_, O> {
         let (before, book) = (*order, order.book);
         order.price = price;
         order.quantity = order.cumulative + leaves;
-        if kept_priority {
-            feed::reduced(
-                self.out,
-                self.now,
-                &self.desk.listing,
-                book,
-                old,
-                before.leaves() - leaves,
-            );
+        order.terms = order.terms_of(replace);
+        let shown = if kept_priority {
+            before.shown.min(leaves)
         } else {
+            Quantity::ZERO
+        };
+        if before.is_resting && !kept_priority {
             feed::deleted(self.out, self.now, book, old);
-            self.desk.set_resting(old, false);
+        } else if shown < before.shown {
+            let lots = before.shown - shown;
+            feed::reduced(self.out, self.now, &self.desk.listing, book, old, lots);
         }
+        self.desk.set_shown(old, shown);
         self.desk.orders.renumber(old, replace.client_order_id, new);
+        self.desk.orders.recount(new);
         let exec_id = self.desk.next_exec_id();
         let Some(order) = self.desk.orders.get(new).copied() else {
             return;
@@ -227,7 +294,7 @@ impl<O: Outputs> Event<'_, O> {
         self.report(&order, &report);
     }
 
-    /// The book has no room: the form was checked before.
+    /// The book has no room, or the order must not trade and would, or asks for what does not go together.
     fn on_rejected(&mut self, reference: OrderId, reason: Reason) {
         let Some(order) = self.desk.orders.get(reference).copied() else {
             return;
@@ -256,6 +323,12 @@ impl<O: Outputs> Sink for Event<'_, O> {
             Report::Trade(trade) => self.on_trade(&trade),
             Report::Accepted { id } => self.on_accepted(id),
             Report::Rested(order) => self.on_rested(&order),
+            Report::Replenished(order) => self.on_shown(&order),
+            Report::Held { id, .. } => self.desk.orders.list(id),
+            Report::Triggered { id } => self.on_triggered(id),
+            Report::Withdrawn { id } => self.on_withdrawn(id),
+            Report::AuctionFill(fill) => self.on_auction_fill(&fill),
+            Report::Uncrossed { book, price, quantity } => self.on_uncrossed(book, price, quantity),
             Report::Canceled { id, reason, .. } => self.on_canceled(id, reason),
             Report::Replaced {
                 old_id,

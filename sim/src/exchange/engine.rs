@@ -1,8 +1,9 @@
 //! What an input does, whether it happens or is replayed: the market, the numbers of all messages, the published feed.
 
 use super::market::{Market, MarketConfig, Outputs};
-use super::record::{Digest, Input, Published};
+use super::record::{Digest, Input, Published, Timer};
 use super::{FeedNumbers, ListingError};
+use matcher::Auction;
 use proto::itch;
 use proto::mold::{Publisher, PublisherConfig, Session};
 use proto::native::{self, Reject};
@@ -82,7 +83,7 @@ impl Engine {
         &self.numbers
     }
 
-    /// Works off one input. The publisher has room for what it may publish, see [`Market::order_count`].
+    /// Works off one input. The publisher has room for what it may publish, see [`Market::published_max`].
     pub(super) fn apply(&mut self, now: Timestamp, input: &Input<'_>, sending: &mut impl Sending) {
         let first = self.publisher.next_sequence();
         let mut applying = Applying {
@@ -108,6 +109,11 @@ impl Engine {
                 self.history = self.history.map(|numbers| numbers.after(1));
                 market.on_history(now, message, out);
             }
+            Input::HistoryTold => market.on_history_told(now, out),
+            Input::Timer(Timer::Expiry) => market.on_expiry(now, out),
+            Input::Timer(Timer::OpeningCall) => market.on_call(now, Auction::Opening, out),
+            Input::Timer(Timer::ClosingCall) => market.on_call(now, Auction::Closing, out),
+            Input::Timer(Timer::Uncross) => market.on_uncross(now, out),
             Input::SessionDown(session) => market.on_session_down(now, session, out),
             Input::SessionStalled(session) => market.on_session_stalled(now, session, out),
             Input::Message {

@@ -2,11 +2,22 @@
 
 use super::listing::{Listing, price_e4, stamp};
 use super::market::Outputs;
-use matcher::{BookIndex, RestingOrder, Trade};
-use proto::itch::{self, AddOrder, Header, OrderCancel, OrderDelete, OrderExecuted, OrderReplace, StockDirectory};
-use types::{OrderId, Quantity, Timestamp};
+use matcher::{Auction, AuctionFill, BookIndex, RestingOrder, Trade};
+use proto::itch::{
+    self, AddOrder, CrossTrade, Header, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice, OrderReplace,
+    StockDirectory,
+};
+use types::{OrderId, Price, Quantity, Timestamp};
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, IntoBytes};
+
+/// What an auction came to.
+pub(super) struct Cross {
+    pub(super) book: BookIndex,
+    pub(super) auction: Auction,
+    pub(super) price: Price,
+    pub(super) quantity: Quantity,
+}
 
 /// The market's instruments, each with its locate.
 pub(super) fn directory(out: &mut impl Outputs, now: Timestamp, listing: &Listing) {
@@ -18,14 +29,14 @@ pub(super) fn directory(out: &mut impl Outputs, now: Timestamp, listing: &Listin
     }
 }
 
-/// An order joins the book.
+/// An order joins the book, with as much as it shows.
 pub(super) fn added(out: &mut impl Outputs, now: Timestamp, listing: &Listing, order: &RestingOrder) {
     let listed = listing.get(order.book);
     let message = AddOrder::new(
         stamp(now, Some(order.book)),
         order.id.0,
         order.side.into(),
-        listed.shares(order.leaves),
+        listed.shares(order.shown),
         listed.stock,
         price_e4(order.price),
     );
@@ -36,6 +47,31 @@ pub(super) fn added(out: &mut impl Outputs, now: Timestamp, listing: &Listing, o
 pub(super) fn executed(out: &mut impl Outputs, now: Timestamp, listing: &Listing, trade: &Trade, match_number: u64) {
     let shares = listing.get(trade.book).shares(trade.quantity);
     out.publish(OrderExecuted::new(stamp(now, Some(trade.book)), trade.maker.0, shares, match_number).as_bytes());
+}
+
+/// A resting order traded in an auction.
+pub(super) fn executed_in_auction(
+    out: &mut impl Outputs,
+    now: Timestamp,
+    listing: &Listing,
+    fill: &AuctionFill,
+    match_number: u64,
+) {
+    let stamp = stamp(now, Some(fill.book));
+    let (shares, price) = (listing.get(fill.book).shares(fill.from_shown), price_e4(fill.price));
+    out.publish(OrderExecutedWithPrice::new(stamp, fill.id.0, shares, match_number, false, price).as_bytes());
+}
+
+/// What an auction traded in all.
+pub(super) fn crossed(out: &mut impl Outputs, now: Timestamp, listing: &Listing, cross: &Cross, match_number: u64) {
+    let listed = listing.get(cross.book);
+    let shares = cross.quantity.0 * u64::from(listed.lot_size);
+    let cross_type = match cross.auction {
+        Auction::Opening => b'O',
+        Auction::Closing => b'C',
+    };
+    let (stamp, price) = (stamp(now, Some(cross.book)), price_e4(cross.price));
+    out.publish(CrossTrade::new(stamp, shares, listed.stock, price, match_number, cross_type).as_bytes());
 }
 
 /// A resting order gets smaller and keeps its place.

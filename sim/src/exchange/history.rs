@@ -4,8 +4,8 @@ use super::client_orders::ClientOrders;
 use super::desk::{Cause, Event};
 use super::feed;
 use super::market::{Market, Outputs};
-use matcher::{BookIndex, NewOrder, OwnerId, RestingOrder, Sweep};
-use proto::itch::{self, AddOrder, Message, OrderReplace, StockDirectory};
+use matcher::{BookIndex, NewOrder, OwnerId, Report, RestingOrder, Sink, Sweep};
+use proto::itch::{self, AddOrder, Message, OrderExecuted, OrderReplace, StockDirectory};
 use types::{OrderId, OrderType, Price, Quantity, Reason, Side, TimeInForce, Timestamp};
 
 impl Market {
@@ -30,24 +30,34 @@ impl Market {
         match parsed {
             Message::AddOrder(add) => history.on_add(add, message),
             Message::AddOrderAttributed(add) => history.on_add(&add.order, message),
-            Message::OrderExecuted(executed) => {
-                history.on_executed(OrderId(executed.reference.get()), executed.shares.get(), message);
-            }
+            Message::OrderExecuted(executed) => history.on_executed(executed, None, message),
             Message::OrderExecutedWithPrice(executed) => {
-                let executed = &executed.executed;
-                history.on_executed(OrderId(executed.reference.get()), executed.shares.get(), message);
+                history.on_executed(&executed.executed, Some(executed.price()), message);
             }
             Message::OrderCancel(cancel) => history.on_cancel(OrderId(cancel.reference.get()), cancel.shares.get()),
             Message::OrderDelete(delete) => history.on_delete(OrderId(delete.reference.get())),
             Message::OrderReplace(replace) => history.on_replace(replace),
+            Message::Trade(trade) => {
+                history.print(trade.price());
+                feed::forwarded(history.out, now, book, message);
+            }
+            Message::CrossTrade(cross) => {
+                if cross.shares.get() > 0 {
+                    history.print(cross.price());
+                }
+                feed::forwarded(history.out, now, book, message);
+            }
             Message::SystemEvent(_)
             | Message::StockDirectory(_)
             | Message::TradingAction(_)
-            | Message::Trade(_)
-            | Message::CrossTrade(_)
             | Message::BrokenTrade(_)
             | Message::Other(_) => feed::forwarded(history.out, now, book, message),
         }
+    }
+
+    /// The messages of the recording that came together were told: stops and pegged orders follow.
+    pub fn on_history_told(&mut self, now: Timestamp, out: &mut impl Outputs) {
+        self.settle_all(now, out);
     }
 
     /// A new recording begins: what the last one left in the books is deleted.
@@ -55,10 +65,15 @@ impl Market {
         self.desk.listing.forget_locates();
         for book in self.desk.listing.books() {
             let is_history = |id, _| !ClientOrders::is_client(id);
-            let deleted = &mut |report| {
-                if let matcher::Report::Canceled { id, .. } = report {
-                    feed::deleted(out, now, book, id);
-                }
+            let mut event = Event {
+                now,
+                desk: &mut self.desk,
+                out,
+                cause: Cause::Other,
+            };
+            let deleted = &mut |report| match report {
+                Report::Canceled { id, .. } if !ClientOrders::is_client(id) => feed::deleted(event.out, now, book, id),
+                _ => Sink::report(&mut event, report),
             };
             self.matcher.cancel_where(book, Reason::DayEnded, is_history, deleted);
         }
@@ -101,13 +116,17 @@ impl<O: Outputs> History<'_, O> {
     }
 
     /// Messages E and C: the recorded order trades, after the clients before it.
-    fn on_executed(&mut self, id: OrderId, shares: u32, message: &[u8]) {
+    fn on_executed(&mut self, executed: &OrderExecuted, price: Option<Price>, message: &[u8]) {
+        let id = OrderId(executed.reference.get());
         let Some(order) = self.recorded(id) else { return };
-        let Some(executed) = self.lots(shares) else { return };
+        let Some(executed) = self.lots(executed.shares.get()) else {
+            return;
+        };
         let left = self.meet_clients(order.side.opposite(), order.price, executed, Some(id));
         let traded = left.min(order.leaves);
         let lost = (executed - left).min(order.leaves - traded);
         if !traded.is_zero() {
+            self.print(price.unwrap_or(order.price));
             let shares = self.market.desk.listing.get(self.book).shares(traded);
             feed::forwarded_with_shares(self.out, self.now, self.book, message, shares);
         }
@@ -115,6 +134,11 @@ impl<O: Outputs> History<'_, O> {
             self.publish_reduction(id, lost, order.leaves - traded);
         }
         self.reduce(id, traded + lost);
+    }
+
+    /// The recording traded at this price.
+    fn print(&mut self, price: Price) {
+        self.market.matcher.print(self.book, price);
     }
 
     fn on_cancel(&mut self, id: OrderId, shares: u32) {
@@ -148,6 +172,7 @@ impl<O: Outputs> History<'_, O> {
                     id,
                     price,
                     leaves: left,
+                    shown: left,
                     ..order
                 };
                 feed::added(self.out, self.now, &self.market.desk.listing, &order);
@@ -211,7 +236,7 @@ impl<O: Outputs> History<'_, O> {
         };
         let mut rested = true;
         self.market.matcher.add_without_trading(&order, &mut |report| {
-            if let matcher::Report::Rejected(_) = report {
+            if let Report::Rejected(_) = report {
                 rested = false;
             }
         });

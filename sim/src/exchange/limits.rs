@@ -24,6 +24,9 @@ pub const MAX_DESTINATIONS: usize = 16;
 /// Messages taken from one session's link in a turn.
 pub(crate) const REQUESTS_PER_TURN: usize = 32;
 
+/// Orders that expire in a turn.
+pub(crate) const EXPIRIES_PER_TURN: usize = 32;
+
 /// Datagrams of the recording taken in a turn: few, so that a session's request does not wait long.
 pub(crate) const DATAGRAMS_PER_TURN: usize = 4;
 

@@ -2,7 +2,7 @@
 //! feed.
 
 use super::limits::{MAX_INSTRUMENTS, MAX_PRICE_E4};
-use matcher::BookIndex;
+use matcher::{BookIndex, PegRules};
 use proto::itch::{Stamp, Stock};
 use std::fmt;
 use types::{Instrument, InstrumentId, Price, Quantity, Symbol, Timestamp};
@@ -42,6 +42,7 @@ pub(crate) struct Listed {
     pub(crate) stock: Stock,
     pub(crate) tick_size: Price,
     pub(crate) lot_size: u32,
+    pub(crate) reference_price: Price,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -154,12 +155,23 @@ impl Listed {
             stock,
             tick_size: instrument.tick_size,
             lot_size: instrument.lot_size,
+            reference_price: instrument.reference_price,
         })
     }
 
     /// Whether a client may give this limit: above zero, on the tick grid, and not too high for the feed.
     pub(crate) const fn takes_price(&self, price: Price) -> bool {
         price.0 > 0 && price.is_multiple_of(self.tick_size) && price.to_e4() <= MAX_PRICE_E4
+    }
+
+    /// The prices that pegged orders may have: those that a client could give.
+    pub(crate) fn peg_rules(&self) -> PegRules {
+        let highest = Price::from_e4(MAX_PRICE_E4).unwrap_or(Price(i64::MAX));
+        PegRules {
+            tick: self.tick_size,
+            lowest: self.tick_size,
+            highest,
+        }
     }
 
     /// Whether a client may give this quantity: above zero, and its shares fit in the feed's 32 bits.

@@ -2,24 +2,28 @@
 //!
 //! # Room
 //! The market's verdict is final, so an input is taken only when there is room for whatever it may cause:
-//! - On the feed: a message for each order in the book and a few more ([`Market::order_count`]).
+//! - On the feed: [`Market::published_max`] and a few more.
 //! - In the journal: a record for each message to a session, and for what was published.
 //! - In the links' rings. An input causes at most one report for each live order of a session, but for those about the
-//!   order that it brought. A session therefore keeps two free places for each of its orders, one for a trade and one for a
-//!   cancel. When it has fewer because its peer does not read, its orders are cancelled while that is still possible.
+//!   order that it brought, and for what waiting orders and icebergs are known to add. A session therefore keeps two free
+//!   places for each of its orders, one for a trade and one for a cancel, and that ([`Market::reports_reserved`]). When it
+//!   has fewer because its peer does not read, its orders are cancelled while that is still possible.
 //!   A new order must leave half the window free as well: a peer that was refused may have sent up to half a window of
 //!   requests before it knew, and each needs its answer. (So a peer's own window should be at most half of ours.) When a
 //!   session has no room for one answer, nothing more is taken from its link until there is, or until it breaks.
 //!
 //! What the room allowed is in the journal as part of the input, because a replay has no links to ask.
 //!
-//! [`Market::order_count`]: super::Market::order_count
+//! [`Market::published_max`]: super::Market::published_max
+//! [`Market::reports_reserved`]: super::Market::reports_reserved
 
 use super::engine::{Engine, Sending};
 use super::journal::Journal;
 use super::limits::REPORTS_HELD_PER_TURN;
+use super::market::MarketCapacity;
 use super::record::{Input, Output, Published};
-use super::recovery::{PUBLISHED_EXTRA, ROOM_PER_ORDER, history_burst};
+use super::recovery::{PUBLISHED_EXTRA, history_burst};
+use super::room::{self, REPORTS_PER_ORDER};
 use latency::clock::Clock;
 use latency::{ExchangeReport, Recorder};
 use net::Link;
@@ -93,18 +97,21 @@ impl<L: Link, J: Journal> Live<L, J> {
 
     /// Writes an input down and works it off.
     pub(super) fn input(&mut self, now: Timestamp, input: &Input<'_>) {
+        let entries = self.engine.market.entries();
         self.apply(now, input);
+        // One more that may come in by others' doing concerns all.
+        let concerns_all = self.engine.market.entries() > entries;
         for place in 0..self.lines.len() {
             let Line {
-                session,
-                is_touched: true,
-                ..
-            } = self.lines[place]
-            else {
+                session, is_touched, ..
+            } = self.lines[place];
+            if !is_touched && !concerns_all {
                 continue;
-            };
+            }
             self.lines[place].is_touched = false;
-            if self.lines[place].link.room() < ROOM_PER_ORDER * self.engine.market.open_orders(session) {
+            if self.lines[place].link.room() < self.engine.market.reports_reserved(session)
+                && self.engine.market.open_orders(session) > 0
+            {
                 tracing::warn!("session {session} does not read its reports: its orders are cancelled");
                 self.apply(now, &Input::SessionStalled(session));
             }
@@ -128,7 +135,7 @@ impl<L: Link, J: Journal> Live<L, J> {
     /// Whether a datagram of the recording may be taken, with all that it may release.
     pub(super) fn has_room_for_history(&self) -> bool {
         let market = &self.engine.market;
-        let published = market.order_count() + PUBLISHED_EXTRA + self.history_burst;
+        let published = market.published_max() + PUBLISHED_EXTRA + self.history_burst;
         self.engine.publisher.room() >= published && self.has_room_for_records(self.history_burst)
     }
 
@@ -137,9 +144,13 @@ impl<L: Link, J: Journal> Live<L, J> {
         let line = &self.lines[place];
         let market = &self.engine.market;
         // While the link is down no message comes, and what does come may bring room.
-        let can_answer = line.link.room() > ROOM_PER_ORDER * market.open_orders(line.session) || !line.link.is_up();
-        can_answer
-            && self.engine.publisher.room() >= market.order_count() + PUBLISHED_EXTRA
+        let can_answer = line.link.room() > market.reports_reserved(line.session) || !line.link.is_up();
+        can_answer && self.has_room_for_timer()
+    }
+
+    /// Whether something may happen because its time has come.
+    pub(super) fn has_room_for_timer(&self) -> bool {
+        self.engine.publisher.room() >= self.engine.market.published_max() + PUBLISHED_EXTRA
             && self.has_room_for_records(0)
     }
 
@@ -150,7 +161,7 @@ impl<L: Link, J: Journal> Live<L, J> {
         }
         let (line, market) = (&self.lines[place], &self.engine.market);
         let needed = market.reports_needed(request);
-        let kept_free = ROOM_PER_ORDER * (market.open_orders(line.session) + 1) + line.window / 2;
+        let kept_free = market.reports_reserved(line.session) + REPORTS_PER_ORDER + line.window / 2;
         if line.link.room() < kept_free + needed {
             return Reason::VenueFull;
         }
@@ -163,7 +174,7 @@ impl<L: Link, J: Journal> Live<L, J> {
 
     /// Whether the journal takes `more` records beside those that any input may need.
     fn has_room_for_records(&self, more: usize) -> bool {
-        let records = records(self.engine.market.client_order_count(), self.lines.len());
+        let records = records(self.engine.market.reports_max(), self.lines.len());
         self.journal.room((records + more) * RECORD_MAX)
     }
 
@@ -249,15 +260,14 @@ impl<L: Link, J: Journal> Sending for Wires<'_, L, J> {
 }
 
 /// Bytes of a journal's ring that the largest input may need.
-pub(super) const fn journal_room(client_orders: usize, sessions: usize, history_window: usize) -> usize {
-    (records(client_orders, sessions) + history_burst(history_window)) * RECORD_MAX
+pub(super) const fn journal_room(capacity: &MarketCapacity, sessions: usize, history_window: usize) -> usize {
+    (records(room::reports_max(capacity), sessions) + history_burst(history_window)) * RECORD_MAX
 }
 
-/// Records that any input may need: each order ends at most once; a session may turn out not to read, which is an input and
-/// publishes; and the input itself, its first answer, the end of what may not rest, one order that trades in part, what was
-/// published.
-const fn records(client_orders: usize, sessions: usize) -> usize {
-    client_orders + 2 * sessions + 5
+/// Records that any input may need: `reports`; a session may turn out not to read, which is an input and publishes; and the
+/// input itself, its first answer, the end of what may not rest, one order that trades in part, what was published.
+const fn records(reports: usize, sessions: usize) -> usize {
+    reports + 2 * sessions + 5
 }
 
 /// Longest record of the exchange, bytes: a message behind its session, number and admission.

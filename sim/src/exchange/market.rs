@@ -52,6 +52,8 @@ pub struct MarketCapacity {
     pub levels: usize,
     /// Clients' orders among them.
     pub client_orders: usize,
+    /// Clients' orders among those with terms: stops, icebergs, pegged, for an auction, good till a date.
+    pub special_orders: usize,
 }
 
 /// What a market counted.
@@ -93,6 +95,7 @@ impl MarketConfig {
             books: self.instruments.len(),
             orders: self.capacity.orders,
             levels: self.capacity.levels,
+            special: self.capacity.special_orders,
         }
     }
 }
@@ -113,7 +116,10 @@ impl Market {
             "{} sessions",
             config.sessions.len()
         );
-        let matcher = Matcher::new(config.matcher_capacity(), config.self_match);
+        let mut matcher = Matcher::new(config.matcher_capacity(), config.self_match);
+        for book in listing.books() {
+            matcher.set_peg_rules(book, listing.get(book).peg_rules());
+        }
         Ok(Self {
             matcher,
             desk: Desk::new(listing, &config.sessions, config.capacity.client_orders),
@@ -132,7 +138,7 @@ impl Market {
         self.desk.reasons[reason as usize]
     }
 
-    /// Orders in the book, history's and clients'. No input publishes more messages than this and four more.
+    /// Orders in the book, history's and clients'.
     #[must_use]
     pub fn order_count(&self) -> usize {
         self.matcher.order_count()
@@ -144,8 +150,7 @@ impl Market {
         self.desk.orders.len()
     }
 
-    /// Live orders of a session. One input causes at most one report for each of them, but for those about the order that
-    /// the input brought.
+    /// Live orders of a session.
     #[must_use]
     pub fn open_orders(&self, session: SessionId) -> usize {
         self.desk
@@ -185,8 +190,9 @@ impl Market {
                 .matcher
                 .order(order.reference)
                 .expect("a live client order is in the book");
-            assert!(
-                order.is_resting && resting.leaves == order.leaves(),
+            assert_eq!(
+                (order.is_resting, order.shown, order.leaves()),
+                (!resting.shown.is_zero(), resting.shown, resting.leaves),
                 "order {} differs",
                 order.order_id
             );

@@ -16,6 +16,7 @@
 //! - When history starts anew, what it left in the book is deleted.
 
 mod client_orders;
+mod clock;
 mod component;
 mod config;
 mod desk;
@@ -32,6 +33,7 @@ mod open;
 mod record;
 mod recovery;
 mod requests;
+mod room;
 #[cfg(test)]
 mod tests;
 

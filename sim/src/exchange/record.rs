@@ -6,8 +6,9 @@
 //! |---|---|
 //! | `Start` | fingerprint of the configuration u64, MoldUDP64 session 10 bytes |
 //! | `DayRoll` | trading day u32 (yyyymmdd) |
-//! | `FeedEvent` | 1: a recording begins: u8 = 1, session 10 bytes, number of its next message u64; 2: messages were lost: u8 = 2, count u64 |
+//! | `FeedEvent` | 1: a recording begins: u8 = 1, session 10 bytes, number of its next message u64; 2: messages were lost: u8 = 2, count u64; 3: those before came together: u8 = 3 |
 //! | `FeedMessage` | an ITCH message of the recording |
+//! | `Timer` | u8: 1 an order expires, 2 the opening call begins, 3 the closing call begins, 4 the call ends |
 //! | `ClientEvent` | session u16, u8: 1 its link is down, 2 it does not read its reports |
 //! | `ClientMessage` | session u16, number u64, reason u16 (0: admitted; else why there was no room), the message |
 //! | `ClientOutput` | session u16, number u64, the message |
@@ -38,6 +39,10 @@ pub(super) enum Input<'a> {
     HistoryLost { count: u64 },
     /// The next message of the recording.
     History(&'a [u8]),
+    /// The messages of the recording that came together have been told.
+    HistoryTold,
+    /// The time has come for something.
+    Timer(Timer),
     /// A session's link is down.
     SessionDown(SessionId),
     /// A session does not read its reports.
@@ -50,6 +55,20 @@ pub(super) enum Input<'a> {
         admission: Reason,
         message: &'a [u8],
     },
+}
+
+/// What the time has come for. The numbers are in the record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Timer {
+    /// The first order that is good till a time expires.
+    Expiry = 1,
+    /// The call of the opening auction begins.
+    OpeningCall = 2,
+    /// The call of the closing auction begins.
+    ClosingCall = 3,
+    /// The call that is on ends, and orders trade.
+    Uncross = 4,
 }
 
 /// What was sent.
@@ -103,6 +122,8 @@ impl<'a> Input<'a> {
             ),
             Self::HistoryLost { count } => (Kind::FeedEvent, head.with(&[LOST]).with(&count.to_le_bytes()), &[]),
             Self::History(message) => (Kind::FeedMessage, head, message),
+            Self::HistoryTold => (Kind::FeedEvent, head.with(&[TOLD]), &[]),
+            Self::Timer(timer) => (Kind::Timer, head.with(&[timer as u8]), &[]),
             Self::SessionDown(session) => (
                 Kind::ClientEvent,
                 head.with(&session.0.to_le_bytes()).with(&[DOWN]),
@@ -144,8 +165,13 @@ impl<'a> Input<'a> {
                     next: SequenceNumber(fields.u64()?),
                 },
                 [LOST] => Self::HistoryLost { count: fields.u64()? },
+                [TOLD] => Self::HistoryTold,
                 _ => return None,
             },
+            Kind::Timer => {
+                let [number] = fields.take()?;
+                Self::Timer(Timer::from_u8(number)?)
+            }
             Kind::FeedMessage => return Some(Self::History(payload)),
             Kind::ClientEvent => {
                 let session = fields.session()?;
@@ -214,6 +240,18 @@ impl<'a> Output<'a> {
     }
 }
 
+impl Timer {
+    const fn from_u8(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::Expiry,
+            2 => Self::OpeningCall,
+            3 => Self::ClosingCall,
+            4 => Self::Uncross,
+            _ => return None,
+        })
+    }
+}
+
 impl Head {
     const LENGTH_MAX: usize = 20;
 
@@ -278,6 +316,7 @@ impl Fields<'_> {
 
 const STARTED: u8 = 1;
 const LOST: u8 = 2;
+const TOLD: u8 = 3;
 const DOWN: u8 = 1;
 const STALLED: u8 = 2;
 
@@ -301,6 +340,11 @@ mod tests {
             },
             Input::HistoryLost { count: 77 },
             Input::History(b"an ITCH message"),
+            Input::HistoryTold,
+            Input::Timer(Timer::Expiry),
+            Input::Timer(Timer::OpeningCall),
+            Input::Timer(Timer::ClosingCall),
+            Input::Timer(Timer::Uncross),
             Input::SessionDown(session),
             Input::SessionStalled(session),
             Input::Message {

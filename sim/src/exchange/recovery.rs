@@ -6,6 +6,7 @@ use super::limits::MAX_DATAGRAM_LENGTH;
 use super::listing::ListingError;
 use super::market::MarketConfig;
 use super::record::{Digest, Input, Output, Published};
+use super::room;
 use net::link::Resume;
 use proto::itch::MAX_MESSAGE_LENGTH as MAX_ITCH_LENGTH;
 use proto::journal::Kind;
@@ -95,12 +96,18 @@ impl CoreConfig {
             digest.mix(u64::from(instrument.id.0));
             digest.mix(instrument.tick_size.0.cast_unsigned());
             digest.mix(u64::from(instrument.lot_size));
+            digest.mix(instrument.reference_price.0.cast_unsigned());
         }
         for session in &self.market.sessions {
             digest.mix(u64::from(session.id.0) << 1 | u64::from(session.cancel_on_disconnect));
         }
         let capacity = self.market.capacity;
-        for size in [capacity.orders, capacity.levels, capacity.client_orders] {
+        for size in [
+            capacity.orders,
+            capacity.levels,
+            capacity.client_orders,
+            capacity.special_orders,
+        ] {
             digest.mix(size as u64);
         }
         digest.mix(self.market.self_match as u64);
@@ -116,7 +123,7 @@ impl CoreConfig {
     /// Messages that the feed's publisher holds: those that are kept, and what the inputs of one turn may add.
     #[must_use]
     pub fn feed_ring(&self) -> usize {
-        let burst = self.market.capacity.orders.max(self.market.instruments.len()) + PUBLISHED_EXTRA;
+        let burst = room::published_max(&self.market.capacity, self.market.instruments.len()) + PUBLISHED_EXTRA;
         (self.retransmit_messages + burst + history_burst(self.history_window)).next_power_of_two()
     }
 
@@ -241,9 +248,9 @@ impl Recovered {
     }
 
     /// The messages that the session's peer may not have, in order: for [`net::Link::restore`]. A session's ring always
-    /// has two free places for each live order, so the peer has whatever does not fit beside those.
+    /// has free places for what its live orders may cause, so the peer has whatever does not fit beside those.
     pub fn unacknowledged(&self, session: SessionId) -> impl Iterator<Item = (SequenceNumber, &[u8])> {
-        let reserved = ROOM_PER_ORDER * self.engine.market.open_orders(session);
+        let reserved = self.engine.market.own_reports_reserved(session);
         let kept = self.kept.iter().find(|kept| kept.session == session);
         kept.into_iter().flat_map(move |kept| {
             let surplus = kept.messages.len().saturating_sub(kept.window.saturating_sub(reserved));
@@ -309,10 +316,7 @@ impl std::error::Error for RecoveryError {}
 /// What a feed is called until its name is known.
 const UNNAMED: Session = Session([b' '; 10]);
 
-/// Free places in its link's ring that a session keeps for each live order: one for a trade, one for a cancel.
-pub(super) const ROOM_PER_ORDER: usize = 2;
-
-/// What an input may publish beyond one message for each order in the book.
+/// What an input may publish beyond [`Market::published_max`](super::Market::published_max): about the order that it brings.
 pub(super) const PUBLISHED_EXTRA: usize = 4;
 
 /// What the recording may publish in one go beyond one message for each order in the book: three messages (E, X and the E of

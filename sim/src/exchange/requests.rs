@@ -8,7 +8,7 @@ use matcher::{BookIndex, OwnerId, Priority, Replace};
 use proto::native::{self, Reject};
 use types::{
     CancelOrder, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderTerms,
-    OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, TimeInForce, Timestamp, TradingDay,
+    OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, Timestamp,
 };
 
 impl Market {
@@ -71,38 +71,6 @@ impl Market {
         }
     }
 
-    /// Reports for its own session that a request may cause, but for those about the session's other orders.
-    #[must_use]
-    pub fn reports_needed(&self, request: &Request) -> usize {
-        let (instrument, side, limit, quantity) = match request {
-            Request::New(order) => {
-                let limit = (order.order_type == OrderType::Limit).then_some(order.price);
-                (order.instrument, order.side, limit, order.quantity)
-            }
-            Request::Replace(replace) => (replace.instrument, replace.side, Some(replace.price), replace.quantity),
-            Request::Cancel(_) | Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_) => {
-                return FIXED_REPORTS;
-            }
-        };
-        let Some(book) = self.desk.listing.book(instrument) else {
-            return FIXED_REPORTS;
-        };
-        let (mut reached, mut wanted) = (0, quantity);
-        for level in self.matcher.levels(book, side.opposite()) {
-            let is_reached = limit.is_none_or(|limit| match side {
-                Side::Buy => level.price <= limit,
-                Side::Sell => level.price >= limit,
-            });
-            if !is_reached || wanted.is_zero() {
-                break;
-            }
-            // Each has a lot at least.
-            reached += usize::try_from(wanted.0).map_or(level.orders as usize, |lots| lots.min(level.orders as usize));
-            wanted = wanted.saturating_sub(level.quantity);
-        }
-        FIXED_REPORTS + reached
-    }
-
     /// A session's link is down.
     pub fn on_session_down(&mut self, now: Timestamp, session: SessionId, out: &mut impl Outputs) {
         let Some(index) = self.desk.session(session) else {
@@ -120,15 +88,6 @@ impl Market {
         }
     }
 
-    /// A trading day begins: day orders expire, and the sessions' numbers start anew.
-    pub fn on_day(&mut self, now: Timestamp, _day: TradingDay, out: &mut impl Outputs) {
-        for place in 0..self.desk.sessions.len() {
-            let index = SessionIndex(u16::try_from(place).expect("MAX_SESSIONS fits"));
-            self.cancel_all(now, index, None, Reason::DayEnded, out);
-            self.desk.session_mut(index).last = ClientOrderId(0);
-        }
-    }
-
     /// A session's numbers rise strictly within a day, refused requests included.
     fn check_number(&mut self, session: SessionIndex, request: &Request) -> Result<(), Reason> {
         let session = self.desk.session_mut(session);
@@ -142,8 +101,8 @@ impl Market {
         Ok(())
     }
 
-    /// Cancels the live orders of a session, oldest first.
-    fn cancel_all(
+    /// Cancels the live orders of a session, oldest first, and then lets those follow who follow others.
+    pub(super) fn cancel_all(
         &mut self,
         now: Timestamp,
         session: SessionIndex,
@@ -151,23 +110,50 @@ impl Market {
         reason: Reason,
         out: &mut impl Outputs,
     ) {
-        let cause = if reason == Reason::DayEnded {
-            Cause::Expiry
-        } else {
-            Cause::Other
-        };
+        let is_chosen = |order: &ClientOrder| instrument.is_none_or(|instrument| order.instrument == instrument);
+        self.remove_where(now, session, is_chosen, reason, out);
+        self.settle_all(now, out);
+    }
+
+    /// Cancels those of a session's live orders that `chosen` takes, oldest first.
+    pub(super) fn remove_where(
+        &mut self,
+        now: Timestamp,
+        session: SessionIndex,
+        chosen: impl Fn(&ClientOrder) -> bool,
+        reason: Reason,
+        out: &mut impl Outputs,
+    ) {
         let mut next = self.desk.orders.first(session);
         while let Some(reference) = next {
             next = self.desk.orders.after(reference);
-            let order = self.desk.orders.get(reference);
-            if order.is_some_and(|order| instrument.is_none_or(|instrument| order.instrument == instrument)) {
+            if self.desk.orders.get(reference).is_some_and(&chosen) {
                 let mut event = Event {
                     now,
                     desk: &mut self.desk,
                     out,
-                    cause,
+                    cause: Cause::Other,
                 };
-                self.matcher.cancel(reference, reason, &mut event);
+                self.matcher.remove(reference, reason, &mut event);
+            }
+        }
+    }
+
+    /// Stops and pegged orders follow what happened in parts.
+    pub(super) fn settle_all(&mut self, now: Timestamp, out: &mut impl Outputs) {
+        // None waits for another's doing.
+        if self.desk.orders.extra().entries == 0 {
+            return;
+        }
+        for book in self.desk.listing.books() {
+            if self.matcher.is_watched(book) {
+                let mut event = Event {
+                    now,
+                    desk: &mut self.desk,
+                    out,
+                    cause: Cause::Other,
+                };
+                self.matcher.settle(book, &mut event);
             }
         }
     }
@@ -188,6 +174,16 @@ impl<O: Outputs> Work<'_, O> {
             Ok(book) => book,
             Err(reason) => return self.refuse(&Request::New(*order), reason),
         };
+        if self
+            .market
+            .desk
+            .orders
+            .by_client_id(self.session, order.client_order_id)
+            .is_some()
+        {
+            // Of a day that is over: it is good till later.
+            return self.refuse(&Request::New(*order), Reason::DuplicateClientOrderId);
+        }
         let record = ClientOrder {
             order_id: OrderId(0),
             reference: OrderId(0),
@@ -199,14 +195,20 @@ impl<O: Outputs> Work<'_, O> {
             instrument: order.instrument,
             account: order.account,
             side: order.side,
+            order_type: order.order_type,
+            time_in_force: order.time_in_force,
+            terms: order.terms,
             price: order.price,
             quantity: order.quantity,
             cumulative: Quantity::ZERO,
             is_resting: false,
+            shown: Quantity::ZERO,
+            is_triggered: false,
         };
         let Some(reference) = self.market.desk.orders.insert(record) else {
             return self.refuse(&Request::New(*order), Reason::BookFull);
         };
+        let terms = order.terms;
         let order = matcher::NewOrder {
             id: reference,
             book,
@@ -218,15 +220,17 @@ impl<O: Outputs> Work<'_, O> {
             quantity: order.quantity,
         };
         let Market { matcher, desk } = &mut *self.market;
-        matcher.add(
-            &order,
-            &mut Event {
-                now: self.now,
-                desk,
-                out: self.out,
-                cause: Cause::Other,
-            },
-        );
+        let mut event = Event {
+            now: self.now,
+            desk,
+            out: self.out,
+            cause: Cause::Other,
+        };
+        if terms == OrderTerms::NONE {
+            matcher.add(&order, &mut event);
+        } else {
+            matcher.add_with_terms(&order, &terms, &mut event);
+        }
     }
 
     fn on_cancel(&mut self, cancel: &CancelOrder) {
@@ -255,8 +259,11 @@ impl<O: Outputs> Work<'_, O> {
             return self.end_by_replace(replace, &order);
         }
         let leaves = replace.quantity - order.cumulative;
+        let terms = order.terms_of(replace);
+        let same = |terms: &OrderTerms| (terms.display, terms.stop_price, terms.peg_offset);
         // On the feed a smaller order keeps its reference (X); any other change is a new order.
-        let keeps_priority = replace.price == order.price && leaves < order.leaves();
+        let keeps_priority =
+            replace.price == order.price && leaves < order.leaves() && same(&terms) == same(&order.terms);
         let new_id = match keeps_priority {
             true => order.reference,
             false => self.market.desk.orders.another_reference(order.reference),
@@ -275,14 +282,16 @@ impl<O: Outputs> Work<'_, O> {
             leaves,
             priority: Priority::KeptWhenReduced,
         };
-        matcher.replace(&replace, &mut event);
+        matcher.replace_with_terms(&replace, &terms, &mut event);
     }
 
     /// The new total has traded already: the order is done.
     fn end_by_replace(&mut self, replace: &ReplaceOrder, order: &ClientOrder) {
         let Market { matcher, desk } = &mut *self.market;
-        matcher.cancel(order.reference, Reason::Requested, &mut |_| {});
-        feed::deleted(self.out, self.now, order.book, order.reference);
+        matcher.remove(order.reference, Reason::Requested, &mut |_| {});
+        if order.is_resting {
+            feed::deleted(self.out, self.now, order.book, order.reference);
+        }
         desk.remove(order.reference);
         let done = ClientOrder {
             quantity: order.cumulative,
@@ -295,6 +304,13 @@ impl<O: Outputs> Work<'_, O> {
             ..done.report(ExecType::Replaced, desk.next_exec_id(), Reason::None)
         };
         self.out.report(&report, OrderId(order.first_client_order_id.0));
+        let mut event = Event {
+            now: self.now,
+            desk,
+            out: self.out,
+            cause: Cause::Other,
+        };
+        matcher.settle(order.book, &mut event);
     }
 
     fn on_mass_cancel(&mut self, mass: &MassCancel) {
@@ -311,34 +327,62 @@ impl<O: Outputs> Work<'_, O> {
     fn check_new(&self, order: &NewOrder) -> Result<BookIndex, Reason> {
         let listing = &self.market.desk.listing;
         let book = listing.book(order.instrument).ok_or(Reason::UnknownInstrument)?;
-        if !listing.get(book).takes_quantity(order.quantity) {
-            return Err(Reason::InvalidQuantity);
-        }
-        let is_supported = matches!(order.order_type, OrderType::Market | OrderType::Limit)
-            && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::ImmediateOrCancel)
-            && order.terms == OrderTerms::NONE;
-        if !is_supported {
-            return Err(Reason::UnsupportedOrder);
-        }
-        if order.order_type == OrderType::Limit && !listing.get(book).takes_price(order.price) {
-            return Err(Reason::InvalidPrice);
-        }
+        self.check_form(book, order.order_type, order.price, order.quantity, &order.terms)?;
         Ok(book)
     }
 
     fn check_replace(&self, replace: &ReplaceOrder) -> Result<ClientOrder, Reason> {
         let order = self.find(replace.orig_client_order_id, replace.instrument, replace.side)?;
-        let listed = self.market.desk.listing.get(order.book);
-        if !listed.takes_quantity(replace.quantity) {
-            return Err(Reason::InvalidQuantity);
+        let number = replace.client_order_id;
+        if self.market.desk.orders.by_client_id(self.session, number).is_some() {
+            return Err(Reason::DuplicateClientOrderId);
         }
-        if replace.terms != OrderTerms::NONE {
-            return Err(Reason::UnsupportedOrder);
-        }
-        if !listed.takes_price(replace.price) {
-            return Err(Reason::InvalidPrice);
+        let terms = order.terms_of(replace);
+        self.check_form(order.book, order.order_type, replace.price, replace.quantity, &terms)?;
+        let leaves = replace.quantity.saturating_sub(order.cumulative);
+        let changed = ClientOrder {
+            quantity: order.cumulative + leaves,
+            terms,
+            ..order
+        };
+        let orders = &self.market.desk.orders;
+        if !orders.has_room_for(changed.extra(), orders.counted(order.reference)) {
+            return Err(Reason::BookFull);
         }
         Ok(order)
+    }
+
+    /// What the market and its feed can take; what goes together, the matcher knows.
+    fn check_form(
+        &self,
+        book: BookIndex,
+        order_type: OrderType,
+        price: Price,
+        quantity: Quantity,
+        terms: &OrderTerms,
+    ) -> Result<(), Reason> {
+        let listed = self.market.desk.listing.get(book);
+        if !listed.takes_quantity(quantity) {
+            return Err(Reason::InvalidQuantity);
+        }
+        let needs_price = matches!(order_type, OrderType::Limit | OrderType::StopLimit);
+        let may_have_price = needs_price || order_type.is_pegged();
+        if (needs_price || may_have_price && !price.is_null()) && !listed.takes_price(price) {
+            return Err(Reason::InvalidPrice);
+        }
+        if !terms.stop_price.is_null() && !listed.takes_price(terms.stop_price) {
+            return Err(Reason::InvalidStopPrice);
+        }
+        if !terms.peg_offset.is_multiple_of(listed.tick_size) {
+            return Err(Reason::InvalidPegOffset);
+        }
+        if terms.display > quantity {
+            return Err(Reason::InvalidDisplay);
+        }
+        if terms.expires != Timestamp::NONE && terms.expires <= self.now {
+            return Err(Reason::InvalidExpiry);
+        }
+        Ok(())
     }
 
     /// The live order that a cancel or replace means.
@@ -450,6 +494,3 @@ impl<O: Outputs> Work<'_, O> {
         }
     }
 }
-
-/// A first answer, and the cancel of what may not rest.
-const FIXED_REPORTS: usize = 2;

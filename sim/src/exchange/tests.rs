@@ -128,6 +128,7 @@ fn config() -> CoreConfig {
                 })
                 .to_vec(),
             capacity: MarketCapacity {
+                special_orders: 4,
                 orders: 100,
                 levels: 50,
                 client_orders: 50,

@@ -50,6 +50,7 @@ fn config(directory: &Path, listener: SocketAddr, link: SocketAddr, day: u32) ->
         orders = 1_000
         levels = 500
         client_orders = 500
+        special_orders = 8
         [feed]
         id = 3
         local = "127.0.0.1:0"

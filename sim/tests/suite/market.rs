@@ -102,6 +102,7 @@ impl Floor {
             orders: 64,
             levels: 32,
             client_orders: 32,
+            special_orders: 16,
         };
         Self::with(&config(capacity, SelfMatch::CancelNewest))
     }

@@ -146,6 +146,7 @@ impl Run {
             orders: 40,
             levels: 20,
             client_orders: 20,
+            special_orders: 10,
         };
         Self {
             floor: Floor::with(&config(capacity, self_match)),
