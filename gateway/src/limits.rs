@@ -54,6 +54,10 @@ pub const MAX_CROSSINGS_A_TURN: usize = 16;
 /// the order logic runs.
 pub const JOURNAL_RESERVE_BYTES: usize = 64 << 10;
 
+/// Bytes of messages that a FIX session keeps when they come before ones that are missing. They are handled in one input
+/// once the gap is filled, so what they cause must find room in [`JOURNAL_RESERVE_BYTES`].
+pub const EARLY_BYTES_A_SESSION: usize = 8 << 10;
+
 /// Execution reports of one order that its client's buffer must have room for before the order is taken.
 pub const REPORTS_RESERVED_AN_ORDER: usize = 2;
 

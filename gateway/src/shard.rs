@@ -75,7 +75,18 @@ impl Shard {
         message: &[u8],
         effects: &mut E,
     ) {
-        match self.sessions.decode(now, session, message, &self.instruments, effects) {
+        let incoming = self.sessions.decode(now, session, message, &self.instruments, effects);
+        self.on_incoming(now, session, incoming, effects);
+        while self.sessions.has_early(session) {
+            let incoming = self.sessions.decode_early(now, session, &self.instruments, effects);
+            self.on_incoming(now, session, incoming, effects);
+        }
+        self.send_waiting(now, effects);
+    }
+
+    /// What a client's message turned out to be.
+    fn on_incoming<E: Effects>(&mut self, now: Timestamp, session: SessionId, incoming: Incoming, effects: &mut E) {
+        match incoming {
             Incoming::Nothing => {}
             Incoming::Malformed => self.counters.malformed_requests += 1,
             Incoming::InstrumentMap(wanted) => self.send_instruments(session, wanted, effects),
@@ -89,7 +100,6 @@ impl Shard {
             }
             Incoming::Refused(request, reason) => self.refuse(now, &request, reason, effects),
         }
-        self.send_waiting(now, effects);
     }
 
     /// A request, wherever it came in: each gets exactly one first answer.

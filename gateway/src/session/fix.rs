@@ -5,11 +5,12 @@ use super::cl_ord_ids::{self, ClOrdIds, Kind};
 use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
+use crate::limits::EARLY_BYTES_A_SESSION;
 use orders::Report;
 use proto::fix::{
     self, Application, Body, BusinessRejectReason, CancelRejectResponseTo, CloseReason, CompId, Digits,
     ExecutionReport, FixExecType, NewOrderSingle, OrdStatus, OrderCancelReject, OrderCancelReplaceRequest,
-    OrderCancelRequest, Output, ResetOnLogon, Role, Scratch, Session, Violation, msg_type,
+    OrderCancelRequest, Output, ResetOnLogon, Role, Scratch, Session, Violation, msg_type, tag,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
@@ -61,6 +62,7 @@ impl FixSession {
         let ProtocolConfig::Fix {
             client_comp_id,
             our_comp_id,
+            versions,
             reset_on_logon,
             cl_ord_ids,
             ..
@@ -71,11 +73,13 @@ impl FixSession {
         let comp_id = |text: &str| CompId::new(text.as_bytes()).expect("CompIDs were checked with the config");
         let client = comp_id(client_comp_id.as_deref().unwrap_or(NOBODY));
         let mut settings = fix::SessionConfig::new(Role::Acceptor, comp_id(our_comp_id), client);
+        settings.versions.clone_from(versions);
         if *reset_on_logon {
             settings.reset_on_logon = ResetOnLogon::Always;
         }
         settings.store_messages = session.resend_messages;
         settings.store_bytes = store_bytes(session);
+        settings.early_bytes = EARLY_BYTES_A_SESSION;
         Self {
             id: session.id,
             session: Session::new(settings),
@@ -89,7 +93,7 @@ impl FixSession {
     pub(super) fn memory_bytes(session: &SessionConfig) -> usize {
         match &session.protocol {
             ProtocolConfig::Fix { cl_ord_ids, .. } => {
-                store_bytes(session) + ClOrdIds::memory_bytes(*cl_ord_ids) + size_of::<Self>()
+                store_bytes(session) + EARLY_BYTES_A_SESSION + ClOrdIds::memory_bytes(*cl_ord_ids) + size_of::<Self>()
             }
             ProtocolConfig::Native { .. } => 0,
         }
@@ -98,7 +102,6 @@ impl FixSession {
     /// The client is this one from now on, and has sent and received nothing.
     pub(super) fn bind(&mut self, client_comp_id: CompId) {
         self.session.bind(client_comp_id);
-        self.session.reset();
     }
 
     pub(super) fn connected<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
@@ -132,9 +135,48 @@ impl FixSession {
         effects: &mut E,
     ) -> Incoming {
         let mut out = Out { id: self.id, effects };
-        let Some(application) = self.session.on_frame(now, frame, scratch, &mut out) else {
+        match self.session.on_frame(now, frame, scratch, &mut out) {
+            Some(application) => self.request(now, &application, instruments, effects),
+            None => Incoming::Nothing,
+        }
+    }
+
+    /// Whether a message that came before ones that were missing has its turn now.
+    pub(super) fn has_early(&self) -> bool {
+        self.session.has_early()
+    }
+
+    /// Reads that message.
+    #[cold]
+    pub(super) fn decode_early<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        scratch: &mut Scratch,
+        instruments: &Instruments,
+        effects: &mut E,
+    ) -> Incoming {
+        let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
+        let Some(frame) = self.session.take_early(&mut buffer) else {
             return Incoming::Nothing;
         };
+        let mut out = Out { id: self.id, effects };
+        match self.session.on_early(now, frame, scratch, &mut out) {
+            Some(application) => self.request(now, &application, instruments, effects),
+            None => Incoming::Nothing,
+        }
+    }
+
+    /// What a message means for orders.
+    fn request<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        application: &Application<'_>,
+        instruments: &Instruments,
+        effects: &mut E,
+    ) -> Incoming {
+        if self.is_seen(application) {
+            return Incoming::Nothing;
+        }
         let message = &application.message;
         let decoded = match application.msg_type {
             msg_type::NEW_ORDER_SINGLE => {
@@ -146,9 +188,19 @@ impl FixSession {
             msg_type::ORDER_CANCEL_REPLACE_REQUEST => {
                 OrderCancelReplaceRequest::decode(message).map(|replace| self.replace(&replace, instruments))
             }
-            _ => Ok(self.unsupported(now, &application, effects)),
+            _ => Ok(self.unsupported(now, application, effects)),
         };
-        decoded.unwrap_or_else(|violation| self.reject(now, &application, violation, effects))
+        decoded.unwrap_or_else(|violation| self.reject(now, application, violation, effects))
+    }
+
+    /// Whether a possible resend (97=Y) is one: its request was handled and answered under another number.
+    fn is_seen(&self, application: &Application<'_>) -> bool {
+        application.poss_resend
+            && matches!(
+                application.msg_type,
+                msg_type::NEW_ORDER_SINGLE | msg_type::ORDER_CANCEL_REQUEST | msg_type::ORDER_CANCEL_REPLACE_REQUEST
+            )
+            && self.cl_ord_ids.find(application.message.get(tag::CL_ORD_ID)).is_some()
     }
 
     fn new_order(&mut self, order: &NewOrderSingle<'_>, instruments: &Instruments) -> Incoming {
@@ -462,7 +514,7 @@ impl<E: Effects> Output for Out<'_, E> {
         self.effects.to_client(self.id, message);
     }
 
-    fn logged_on(&mut self) {}
+    fn logged_on(&mut self, _: &fix::Logon<'_>) {}
 
     fn logged_out(&mut self, _: &[u8]) {}
 

@@ -132,6 +132,35 @@ impl Sessions {
         }
     }
 
+    /// Whether a message that a session has put off has its turn now.
+    pub(crate) fn has_early(&self, session: SessionId) -> bool {
+        match self.entry(session).map(|entry| &entry.protocol) {
+            Some(Protocol::Fix(fix)) => fix.has_early(),
+            _ => false,
+        }
+    }
+
+    /// Reads that message.
+    pub(crate) fn decode_early<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        instruments: &Instruments,
+        effects: &mut E,
+    ) -> Incoming {
+        let Some(Some(Entry {
+            protocol: Protocol::Fix(fix),
+            ..
+        })) = self.entries.get_mut(usize::from(session.0))
+        else {
+            return Incoming::Nothing;
+        };
+        let incoming = fix.decode_early(now, &mut self.scratch, instruments, effects);
+        let due = fix.next_timer();
+        self.note_timer(session, due);
+        incoming
+    }
+
     /// Whether a request's number was used before; else it is used from now on.
     pub(crate) fn is_repeat(&mut self, request: &Request) -> bool {
         let number = request.client_order_id();

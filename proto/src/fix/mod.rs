@@ -41,7 +41,8 @@ pub use order::{NewOrderSingle, OrderCancelReplaceRequest, OrderCancelRequest};
 pub use reject::{BusinessMessageReject, BusinessRejectReason, SessionReject};
 pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject};
 pub use session::{
-    Application, CloseReason, CompId, Output, ResetOnLogon, Role, Session, SessionConfig, SessionCounters,
+    Application, CloseReason, CompId, Logon, Output, Recall, ResetOnLogon, Role, Session, SessionConfig,
+    SessionCounters,
 };
 pub use time::{TIMESTAMP_LENGTH, parse_timestamp, write_timestamp};
 pub use value::{Digits, parse_quantity, parse_u64};

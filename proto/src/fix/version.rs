@@ -83,6 +83,15 @@ impl Version {
         Self::ALL.into_iter().find(|version| version.name() == name)
     }
 
+    /// The version that a Logon names by BeginString (8) and, over FIXT.1.1, DefaultApplVerID (1137).
+    #[must_use]
+    pub fn of_logon(begin_string: &[u8], default_appl_ver_id: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| {
+            let is_named = |code| default_appl_ver_id == [code];
+            version.begin_string() == begin_string && version.appl_ver_id().is_none_or(is_named)
+        })
+    }
+
     /// Whether FIXT.1.1 is its session layer.
     #[must_use]
     pub const fn is_fixt(self) -> bool {
@@ -104,6 +113,12 @@ impl Version {
         }
     }
 
+    /// Whether a Logon may say which number is expected next (789): since 4.4.
+    #[must_use]
+    pub fn has_next_expected(self) -> bool {
+        self >= Self::Fix44
+    }
+
     /// Whether timestamps may have milliseconds: since 4.2.
     #[must_use]
     pub const fn has_milliseconds(self) -> bool {
@@ -120,6 +135,8 @@ impl Version {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
 
     #[test]
     fn names_come_back_and_only_fixt_needs_an_appl_ver_id() {
@@ -128,5 +145,17 @@ mod tests {
             assert_eq!(version.is_fixt(), version.begin_string() == b"FIXT.1.1");
         }
         assert_eq!(Version::from_name("FIX.3.9"), None);
+    }
+
+    #[test]
+    fn a_logon_names_its_version() {
+        for version in Version::ALL {
+            let code = version.appl_ver_id().map_or(Vec::new(), |code| vec![code]);
+            assert_eq!(Version::of_logon(version.begin_string(), &code), Some(version));
+        }
+        assert_eq!(Version::of_logon(b"FIX.4.2", b"9"), Some(Version::Fix42));
+        for (begin_string, code) in [(&b"FIXT.1.1"[..], &b""[..]), (b"FIXT.1.1", b"6"), (b"FIX.5.0", b"9")] {
+            assert_eq!(Version::of_logon(begin_string, code), None);
+        }
     }
 }

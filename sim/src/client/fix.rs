@@ -5,10 +5,10 @@
 use super::connection::{Answer, SendBuffer};
 use super::{ClientConfig, Traded};
 use proto::fix::{
-    Application, BusinessMessageReject, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer,
-    NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest, Output, ResetOnLogon, Role,
-    Scratch, Session, SessionConfig, SessionReject, msg_type, ord_type_code, parse_u64, side_code, side_from_code,
-    tif_code,
+    Application, BusinessMessageReject, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer, Logon,
+    MAX_MESSAGE_LENGTH, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest, Output,
+    ResetOnLogon, Role, Scratch, Session, SessionConfig, SessionReject, msg_type, ord_type_code, parse_u64, side_code,
+    side_from_code, tif_code,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId,
@@ -34,7 +34,7 @@ impl Output for Out<'_> {
         self.0.push(message);
     }
 
-    fn logged_on(&mut self) {
+    fn logged_on(&mut self, _: &Logon<'_>) {
         tracing::debug!("logged on");
     }
 
@@ -100,10 +100,22 @@ impl FixWire {
     ) {
         self.frames.received(count);
         while let Some(frame) = self.frames.next_frame() {
-            if let Some(application) = self.session.on_frame(now, frame, &mut self.scratch, &mut Out(out))
-                && let Some(answer) = answer(&application, self.session_id, &self.traded)
-            {
-                deliver(answer);
+            let mut answered = |application: &Application<'_>| {
+                if let Some(answer) = answer(application, self.session_id, &self.traded) {
+                    deliver(answer);
+                }
+            };
+            if let Some(application) = self.session.on_frame(now, frame, &mut self.scratch, &mut Out(out)) {
+                answered(&application);
+            }
+            while self.session.has_early() {
+                let mut buffer = [0; MAX_MESSAGE_LENGTH];
+                let Some(early) = self.session.take_early(&mut buffer) else {
+                    break;
+                };
+                if let Some(application) = self.session.on_early(now, early, &mut self.scratch, &mut Out(out)) {
+                    answered(&application);
+                }
             }
         }
     }

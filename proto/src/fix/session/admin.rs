@@ -1,8 +1,8 @@
 //! The administrative messages.
 
-use crate::fix::field::Violation;
 use crate::fix::value::{Digits, parse_bool, parse_u64};
-use crate::fix::{Body, Encoder, MAX_SEQUENCE, Message, msg_type, tag};
+use crate::fix::{Body, Encoder, MAX_SEQUENCE, Message, Version, Violation, msg_type, tag};
+use core::fmt;
 use types::Duration;
 
 /// Heartbeat (0).
@@ -21,7 +21,7 @@ pub(super) struct TestRequest<'a> {
 pub(super) struct ResendRequest {
     /// BeginSeqNo (7).
     pub(super) begin: u64,
-    /// EndSeqNo (16); 0 is all there are.
+    /// EndSeqNo (16); [`Version::no_end`] is all there are.
     pub(super) end: u64,
 }
 
@@ -40,11 +40,20 @@ pub(super) struct Logout<'a> {
 }
 
 /// Logon (A).
-pub(super) struct Logon {
-    /// HeartBtInt (108).
-    pub(super) heartbeat: Duration,
+#[derive(Clone, Copy)]
+pub struct Logon<'a> {
+    /// The version that is spoken from now on: BeginString (8), and over FIXT.1.1 DefaultApplVerID (1137).
+    pub version: Version,
+    /// HeartBtInt (108), whole seconds; 0 is none.
+    pub heartbeat: Duration,
     /// ResetSeqNumFlag (141).
-    pub(super) reset: bool,
+    pub reset: bool,
+    /// NextExpectedMsgSeqNum (789).
+    pub next_expected: Option<u64>,
+    /// Username (553); empty when absent.
+    pub username: &'a [u8],
+    /// Password (554); empty when absent. Never in a log.
+    pub password: &'a [u8],
 }
 
 impl<'a> TestRequest<'a> {
@@ -61,6 +70,12 @@ impl ResendRequest {
             begin: sequence(message, tag::BEGIN_SEQ_NO)?,
             end: number(message, tag::END_SEQ_NO)?,
         })
+    }
+
+    /// The last number that is asked for. Before 4.2 the number for all there are is a possible one, far from any that is
+    /// sent; so it means the same in all versions, and so does 0.
+    pub(super) const fn last(&self) -> u64 {
+        if self.end == 0 { u64::MAX } else { self.end }
     }
 }
 
@@ -82,8 +97,12 @@ impl<'a> Logout<'a> {
     }
 }
 
-impl Logon {
-    pub(super) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
+impl<'a> Logon<'a> {
+    /// Reads a message of type A in a version that its BeginString and DefaultApplVerID name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(message: &Message<'a>, version: Version) -> Result<Self, Violation> {
         if number(message, tag::ENCRYPT_METHOD)? != 0 {
             return Err(Violation::incorrect(tag::ENCRYPT_METHOD));
         }
@@ -91,10 +110,31 @@ impl Logon {
         if seconds > MAX_HEARTBEAT_SECONDS {
             return Err(Violation::incorrect(tag::HEART_BT_INT));
         }
+        let next_expected = match message.get(tag::NEXT_EXPECTED_MSG_SEQ_NUM) {
+            b"" => None,
+            _ => Some(sequence(message, tag::NEXT_EXPECTED_MSG_SEQ_NUM)?),
+        };
         Ok(Self {
+            version,
             heartbeat: Duration::from_secs(seconds),
             reset: flag(message, tag::RESET_SEQ_NUM_FLAG)?,
+            next_expected,
+            username: message.get(tag::USERNAME),
+            password: message.get(tag::PASSWORD),
         })
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Logon<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logon")
+            .field("version", &self.version)
+            .field("heartbeat", &self.heartbeat)
+            .field("reset", &self.reset)
+            .field("next_expected", &self.next_expected)
+            .field("username", &format_args!("{}", self.username.escape_ascii()))
+            .finish_non_exhaustive()
     }
 }
 
@@ -150,7 +190,7 @@ impl Body for Logout<'_> {
     }
 }
 
-impl Body for Logon {
+impl Body for Logon<'_> {
     fn msg_type(&self) -> &'static [u8] {
         msg_type::LOGON
     }
@@ -161,25 +201,51 @@ impl Body for Logon {
         if self.reset {
             encoder.flag(tag::RESET_SEQ_NUM_FLAG, true);
         }
+        if let Some(next_expected) = self.next_expected {
+            encoder.number(tag::NEXT_EXPECTED_MSG_SEQ_NUM, next_expected);
+        }
+        if let Some(code) = self.version.appl_ver_id() {
+            encoder.code(tag::DEFAULT_APPL_VER_ID, code);
+        }
     }
 }
 
 /// `MsgSeqNum too low, expecting 7 but received 5`, the words that other engines look for.
-pub(super) struct TooLowText {
+pub(super) fn too_low(expected: u64, received: u64) -> ReasonText {
+    let mut text = ReasonText::new(b"MsgSeqNum too low, expecting ");
+    text.push(Digits::new(expected).as_bytes());
+    text.push(b" but received ");
+    text.push(Digits::new(received).as_bytes());
+    text
+}
+
+/// What is wrong with a Logon, and with which tag: `Required tag missing (1137)`.
+pub(super) fn violation(violation: Violation) -> ReasonText {
+    let mut text = ReasonText::new(violation.reason.text().as_bytes());
+    if let Some(tag) = violation.tag {
+        text.push(b" (");
+        if tag < 0 {
+            text.push(b"-");
+        }
+        text.push(Digits::new(u64::from(tag.unsigned_abs())).as_bytes());
+        text.push(b")");
+    }
+    text
+}
+
+/// A Text (58) that is put together.
+pub(super) struct ReasonText {
     bytes: [u8; 96],
     length: usize,
 }
 
-impl TooLowText {
-    pub(super) fn new(expected: u64, received: u64) -> Self {
+impl ReasonText {
+    fn new(start: &[u8]) -> Self {
         let mut text = Self {
             bytes: [0; 96],
             length: 0,
         };
-        text.push(b"MsgSeqNum too low, expecting ");
-        text.push(Digits::new(expected).as_bytes());
-        text.push(b" but received ");
-        text.push(Digits::new(received).as_bytes());
+        text.push(start);
         text
     }
 
@@ -207,11 +273,10 @@ fn sequence(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {
 
 /// `N` when absent.
 fn flag(message: &Message<'_>, tag: u32) -> Result<bool, Violation> {
-    let value = message.get(tag);
-    if value.is_empty() {
-        return Ok(false);
+    match message.get(tag) {
+        b"" => Ok(false),
+        value => parse_bool(value).ok_or(Violation::format(tag)),
     }
-    parse_bool(value).ok_or(Violation::format(tag))
 }
 
 /// Longest heartbeat interval that is taken: a day.

@@ -1,6 +1,8 @@
 //! What a session is told when it is made.
 
 use crate::fix::{MAX_VALUE_LENGTH, TimePrecision, Version};
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 use types::Duration;
 
@@ -37,28 +39,38 @@ pub struct CompId {
 pub struct SessionConfig {
     /// Which end it is.
     pub role: Role,
-    /// The version spoken.
-    pub version: Version,
     /// SenderCompID (49) of what it sends.
     pub sender_comp_id: CompId,
-    /// TargetCompID (56) of what it sends.
+    /// TargetCompID (56) of what it sends. [`super::Session::bind`] sets it later, for whoever comes first.
     pub target_comp_id: CompId,
+    /// Versions that the peer may speak, at least one. Its Logon says which. An initiator speaks the first.
+    pub versions: Vec<Version>,
     /// HeartBtInt (108) that an initiator asks for, whole seconds; 0 is none. An acceptor takes what it is asked for.
     pub heartbeat: Duration,
     /// When both ends start at sequence number 1. An initiator asks for it (141=Y); an acceptor does it unasked.
     pub reset_on_logon: ResetOnLogon,
+    /// Whether Logons say which number is expected next (789), so that what is missing is sent without being asked for. An
+    /// acceptor always says it to a peer that did. Only versions from 4.4 on have it.
+    pub next_expected: bool,
+    /// How many messages are asked for at a time when some are missing; 0 is all at once.
+    pub resend_chunk: u64,
     /// How far SendingTime (52) may be from the clock; 0 is any distance.
     pub sending_time_tolerance: Duration,
     /// How long a connection may take to log on.
     pub logon_timeout: Duration,
-    /// How long the peer may take to answer a Logout, or to close after one was answered.
+    /// How long the peer may take to answer a Logout.
     pub logout_timeout: Duration,
+    /// How long the peer may take to close after its Logout was answered, or after it was told that it is wrong.
+    pub close_timeout: Duration,
     /// Decimals of timestamps.
     pub time_precision: TimePrecision,
     /// How many sent messages are kept for resends.
     pub store_messages: usize,
     /// How many bytes of their bodies are kept, at least one message's.
     pub store_bytes: usize,
+    /// How many bytes of messages are kept that came before ones that are missing. What does not fit is dropped, and comes
+    /// again: all that follows a gap is asked for with it.
+    pub early_bytes: usize,
 }
 
 impl CompId {
@@ -95,23 +107,27 @@ impl fmt::Debug for CompId {
 }
 
 impl SessionConfig {
-    /// The usual settings: heartbeats every 30 s, clocks within 120 s, 10 s to log on or out, numbers that go on from one
-    /// connection to the next, and 1,024 messages kept.
+    /// The usual settings: FIX 4.4, heartbeats every 30 s, clocks within 120 s, 10 s to log on or out and 2 s to close,
+    /// numbers that go on from one connection to the next, 1,024 messages kept, and 16 KiB of what comes early.
     #[must_use]
-    pub const fn new(role: Role, sender_comp_id: CompId, target_comp_id: CompId) -> Self {
+    pub fn new(role: Role, sender_comp_id: CompId, target_comp_id: CompId) -> Self {
         Self {
             role,
-            version: Version::Fix44,
             sender_comp_id,
             target_comp_id,
+            versions: vec![Version::Fix44],
             heartbeat: Duration::from_secs(30),
             reset_on_logon: ResetOnLogon::Never,
+            next_expected: false,
+            resend_chunk: 0,
             sending_time_tolerance: Duration::from_secs(120),
             logon_timeout: Duration::from_secs(10),
             logout_timeout: Duration::from_secs(10),
+            close_timeout: Duration::from_secs(2),
             time_precision: TimePrecision::Milliseconds,
             store_messages: 1_024,
             store_bytes: 256 * 1_024,
+            early_bytes: 16 * 1_024,
         }
     }
 }

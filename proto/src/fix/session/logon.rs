@@ -1,8 +1,8 @@
 //! How a connection becomes a session: Logon, its answer, and what is refused.
 
-use super::admin::{Logon, Logout, TooLowText};
+use super::admin::{self, Logon, Logout};
 use super::{CloseReason, Output, Phase, ResetOnLogon, Role, Session};
-use crate::fix::{Message, msg_type};
+use crate::fix::{Message, Version, Violation, msg_type, tag};
 
 impl Session {
     /// Initiator: says Logon on a new connection.
@@ -12,9 +12,15 @@ impl Session {
             self.reset_numbers();
         }
         self.enter(Phase::LogonSent);
+        let next_expected =
+            (self.config.next_expected && self.version().has_next_expected()).then_some(self.inbound.next);
         let logon = Logon {
+            version: self.version(),
             heartbeat: self.config.heartbeat,
             reset,
+            next_expected,
+            username: b"",
+            password: b"",
         };
         self.say_first(&logon, out);
     }
@@ -33,77 +39,153 @@ impl Session {
                 return;
             }
         }
-        if message.begin_string() != self.config.version.begin_string() {
-            self.refuse_logon(b"Incorrect BeginString", out);
-            return;
-        }
-        if let Some(violation) = message.violation() {
-            self.refuse_logon(violation.reason.text().as_bytes(), out);
-            return;
-        }
-        if let Some((violation, _)) = self.foreign(message) {
-            self.refuse_logon(violation.reason.text().as_bytes(), out);
-            return;
-        }
-        match (Logon::decode(message), message.sequence()) {
-            (Ok(logon), Some(sequence)) => self.on_logon(&logon, sequence, out),
-            (Err(violation), _) => self.refuse_logon(violation.reason.text().as_bytes(), out),
-            (_, None) => self.refuse_logon(b"MsgSeqNum missing or not valid", out),
+        match self.judge(message) {
+            Ok((logon, sequence)) => self.on_logon(&logon, sequence, out),
+            Err(Refusal::BeginString) => self.refuse_logon(message, b"Incorrect BeginString", out),
+            Err(Refusal::Violation(violation)) => {
+                self.refuse_logon(message, admin::violation(violation).as_bytes(), out);
+            }
+            Err(Refusal::TooLow(sequence)) => {
+                self.refuse_logon(message, admin::too_low(self.inbound.next, sequence).as_bytes(), out);
+            }
+            Err(Refusal::Rule(text)) => self.refuse_logon(message, text, out),
         }
     }
 
-    /// A Logon whose form is right.
-    fn on_logon(&mut self, logon: &Logon, sequence: u64, out: &mut impl Output) {
-        let is_acceptor = self.config.role == Role::Acceptor;
+    /// Whether a Logon is one that this session takes. Gives it with its number.
+    fn judge<'f>(&self, message: &Message<'f>) -> Result<(Logon<'f>, u64), Refusal> {
+        let version = self.version_of(message)?;
+        if let Some(violation) = message.violation() {
+            return Err(violation.into());
+        }
+        if let Some((violation, _)) = self.foreign(message) {
+            return Err(violation.into());
+        }
+        let logon = Logon::decode(message, version)?;
+        let sequence = message.sequence().ok_or(Violation::incorrect(tag::MSG_SEQ_NUM))?;
         if logon.reset && sequence != 1 {
-            self.refuse_logon(b"ResetSeqNumFlag with a MsgSeqNum other than 1", out);
-            return;
+            return Err(Refusal::Rule(b"ResetSeqNumFlag with a MsgSeqNum other than 1"));
         }
-        let resets = logon.reset || (is_acceptor && self.resets_on_logon());
+        let resets = self.is_reset_by(&logon);
         if !resets && sequence < self.inbound.next {
-            self.refuse_logon(TooLowText::new(self.inbound.next, sequence).as_bytes(), out);
-            return;
+            return Err(Refusal::TooLow(sequence));
         }
-        if is_acceptor {
-            if resets {
-                self.reset_numbers();
-            }
-            self.heartbeat = logon.heartbeat;
+        let next_outbound = match self.config.role {
+            Role::Acceptor if resets => 1,
+            // Its own Logon is number 1.
+            Role::Initiator if resets => 2,
+            _ => self.outbound.next,
+        };
+        if logon.next_expected.is_some_and(|next| next > next_outbound) {
+            return Err(Refusal::Rule(b"NextExpectedMsgSeqNum is higher than what was sent"));
+        }
+        Ok((logon, sequence))
+    }
+
+    /// The version that a Logon names, when it is one of this session's.
+    fn version_of(&self, message: &Message<'_>) -> Result<Version, Refusal> {
+        let (begin_string, appl_ver_id) = (message.begin_string(), message.get(tag::DEFAULT_APPL_VER_ID));
+        if !self
+            .config
+            .versions
+            .iter()
+            .any(|version| version.begin_string() == begin_string)
+        {
+            return Err(Refusal::BeginString);
+        }
+        let version =
+            Version::of_logon(begin_string, appl_ver_id).filter(|version| self.config.versions.contains(version));
+        version.ok_or(Refusal::Violation(if appl_ver_id.is_empty() {
+            Violation::missing(tag::DEFAULT_APPL_VER_ID)
+        } else {
+            Violation::incorrect(tag::DEFAULT_APPL_VER_ID)
+        }))
+    }
+
+    /// A Logon that is taken.
+    fn on_logon(&mut self, logon: &Logon<'_>, sequence: u64, out: &mut impl Output) {
+        let is_acceptor = self.config.role == Role::Acceptor;
+        if self.is_reset_by(logon) && is_acceptor {
+            self.reset_numbers();
         } else if logon.reset && !self.resets_on_logon() {
             // The peer has reset unasked; the Logon that it answers counts as number 1.
             self.reset_numbers();
             self.outbound.skip_one();
         }
+        if is_acceptor {
+            self.heartbeat = logon.heartbeat;
+            self.outbound.header.version = logon.version;
+        }
         self.counters.logons += 1;
         self.enter(Phase::LoggedOn);
-        if is_acceptor {
-            self.say_first(logon, out);
-        }
-        out.logged_on();
-        if sequence > self.inbound.next {
-            self.ask_for_gap(sequence, out);
-        } else {
+        let is_gap = sequence > self.inbound.next;
+        if !is_gap {
             self.inbound.next = sequence + 1;
         }
+        if is_acceptor {
+            self.answer_logon(logon, out);
+        }
+        out.logged_on(logon);
+        if let Some(next) = logon.next_expected {
+            self.send_missing(next);
+        }
+        if is_gap {
+            self.inbound.early_logon = Some(sequence);
+            if logon.next_expected.is_some() && (is_acceptor || self.config.next_expected) {
+                self.expect_gap(sequence);
+            } else {
+                self.ask_for_gap(sequence, out);
+            }
+        }
+        self.outbound.pump(self.now, &mut self.counters, out);
     }
 
     /// A Logon on a session that is logged on: with 141=Y and number 1 an initiator starts the numbers again without a
     /// new connection. Says whether it was that.
-    pub(super) fn on_reset_logon(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) -> bool {
-        if self.config.role != Role::Acceptor || self.phase != Phase::LoggedOn || sequence != 1 {
+    pub(super) fn on_reset_logon(&mut self, message: &Message<'_>, out: &mut impl Output) -> bool {
+        if self.config.role != Role::Acceptor || self.phase != Phase::LoggedOn {
             return false;
         }
-        let Ok(logon) = Logon::decode(message) else {
-            return false;
+        match self.judge(message) {
+            Ok((logon, 1)) if logon.reset => {
+                self.reset_numbers();
+                self.inbound.next = 2;
+                self.heartbeat = logon.heartbeat;
+                self.outbound.header.version = logon.version;
+                self.answer_logon(&logon, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Acceptor: says back what the peer asked for, and which number is expected next when the peer or the config wants so.
+    fn answer_logon(&mut self, logon: &Logon<'_>, out: &mut impl Output) {
+        let is_wanted =
+            logon.next_expected.is_some() || (self.config.next_expected && logon.version.has_next_expected());
+        let answer = Logon {
+            next_expected: is_wanted.then_some(self.inbound.next),
+            ..*logon
         };
-        if !logon.reset {
-            return false;
+        self.say_first(&answer, out);
+    }
+
+    /// Sends what the peer does not have without being asked, up to the Logon that was said: a gap fill tells of that one.
+    fn send_missing(&mut self, next_expected: u64) {
+        let logon = self.outbound.next - 1;
+        // An acceptor's Logon is on its way while the peer says what it expects; an initiator's has arrived.
+        let first_sent_after = match self.config.role {
+            Role::Acceptor => logon,
+            Role::Initiator => logon + 1,
+        };
+        if next_expected < first_sent_after {
+            self.outbound.start_replay(next_expected, logon);
         }
-        self.reset_numbers();
-        self.inbound.next = 2;
-        self.heartbeat = logon.heartbeat;
-        self.say_first(&logon, out);
-        true
+    }
+
+    /// Whether numbers start again with this Logon.
+    const fn is_reset_by(&self, logon: &Logon<'_>) -> bool {
+        logon.reset || (matches!(self.config.role, Role::Acceptor) && self.resets_on_logon())
     }
 
     const fn resets_on_logon(&self) -> bool {
@@ -116,15 +198,34 @@ impl Session {
 
     /// Logon goes out before anything that waits, from before the connection or an unfinished replay of the last one: the
     /// peer asks for that once it is logged on.
-    fn say_first(&mut self, logon: &Logon, out: &mut impl Output) {
+    fn say_first(&mut self, logon: &Logon<'_>, out: &mut impl Output) {
         self.outbound.abandon();
         self.outbound.send(self.now, logon, true, &mut self.counters, out);
     }
 
-    /// Says why and closes, and leaves no trace: numbers are as they were and the next attempt works.
-    fn refuse_logon(&mut self, text: &[u8], out: &mut impl Output) {
+    /// Says why and closes, and leaves no trace: numbers are as they were and the next attempt works. It is said in the
+    /// peer's version where that is one of FIX.
+    fn refuse_logon(&mut self, message: &Message<'_>, text: &[u8], out: &mut impl Output) {
         self.counters.logons_refused += 1;
-        self.outbound.send_unnumbered(self.now, &Logout { text }, out);
+        let spoken = Version::ALL
+            .into_iter()
+            .find(|version| version.begin_string() == message.begin_string());
+        let version = spoken.unwrap_or(self.version());
+        self.outbound.send_unnumbered(self.now, version, &Logout { text }, out);
         self.close(CloseReason::LogonRefused, text, out);
+    }
+}
+
+/// Why a Logon is refused.
+enum Refusal {
+    BeginString,
+    Violation(Violation),
+    TooLow(u64),
+    Rule(&'static [u8]),
+}
+
+impl From<Violation> for Refusal {
+    fn from(violation: Violation) -> Self {
+        Self::Violation(violation)
     }
 }

@@ -94,9 +94,12 @@ impl Store {
         })
     }
 
-    /// The lowest number that may still be held; all below are not.
-    pub(super) const fn oldest(&self) -> u64 {
-        (self.last + 1).saturating_sub(self.entries.len() as u64)
+    /// The first number from `from` on whose message is held; the one after the last when none is.
+    pub(super) fn first_held(&self, from: u64) -> u64 {
+        let oldest = (self.last + 1).saturating_sub(self.entries.len() as u64);
+        (oldest.max(from)..=self.last)
+            .find(|&sequence| self.message(sequence).is_some())
+            .unwrap_or(self.last + 1)
     }
 
     /// Forgets everything, for numbers that start again.
@@ -129,20 +132,18 @@ impl Store {
     }
 }
 
-impl Sent<'_> {
-    /// Whether a resend repeats it. Administrative messages are passed over, but for Reject
-    /// (FIX 4.4, volume 2, "resend request").
-    pub(super) fn is_resent(&self) -> bool {
-        !matches!(
-            self.msg_type,
-            msg_type::HEARTBEAT
-                | msg_type::TEST_REQUEST
-                | msg_type::RESEND_REQUEST
-                | msg_type::SEQUENCE_RESET
-                | msg_type::LOGOUT
-                | msg_type::LOGON
-        )
-    }
+/// Whether a resend repeats messages of a type. Administrative ones are passed over, but for Reject
+/// (FIX 4.4, volume 2, "resend request").
+pub(super) const fn is_resent(msg_type: &[u8]) -> bool {
+    !matches!(
+        msg_type,
+        msg_type::HEARTBEAT
+            | msg_type::TEST_REQUEST
+            | msg_type::RESEND_REQUEST
+            | msg_type::SEQUENCE_RESET
+            | msg_type::LOGOUT
+            | msg_type::LOGON
+    )
 }
 
 #[cfg(test)]
@@ -161,7 +162,10 @@ mod tests {
         for sequence in 1..=5 {
             store.put(sequence, Timestamp(sequence), msg_type::REJECT, b"58=x\x01");
         }
-        assert_eq!(store.oldest(), 3);
+        assert_eq!(
+            (store.first_held(1), store.first_held(4), store.first_held(6)),
+            (3, 4, 6)
+        );
         assert!(store.message(2).is_none() && store.message(6).is_none());
         assert_eq!(store.message(3).unwrap().time, Timestamp(3));
         store.clear();
@@ -183,7 +187,7 @@ mod tests {
                 // The newest are held without a hole, as many as fit.
                 prop_assert_eq!(held.last(), Some(&sequence));
                 prop_assert_eq!(held.len() as u64, sequence + 1 - held[0]);
-                prop_assert!(held[0] >= store.oldest());
+                prop_assert_eq!(store.first_held(1), held[0]);
                 for number in held {
                     let put = &model[usize::try_from(number).unwrap() - 1];
                     prop_assert_eq!(&body(&store.message(number).unwrap()), put);

@@ -59,7 +59,7 @@ impl Output for Bytes<'_> {
         self.0.extend_from_slice(message);
     }
 
-    fn logged_on(&mut self) {}
+    fn logged_on(&mut self, _: &fix::Logon<'_>) {}
 
     fn logged_out(&mut self, _: &[u8]) {}
 

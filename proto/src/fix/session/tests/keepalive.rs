@@ -19,28 +19,36 @@ fn a_test_request_is_answered_with_its_id() {
         end.receives("35=1|34=2|112=are you there|"),
         ["35=0|34=2|112=are you there|"]
     );
-    // Also when it comes early, or two ends with a gap would wait for one another.
-    assert_eq!(
-        end.receives("35=1|34=9|112=x|"),
-        ["35=0|34=3|112=x|", "35=2|34=4|7=3|16=0|"]
-    );
+    // One that comes early waits for its turn.
+    assert_eq!(end.receives("35=1|34=4|112=x|"), ["35=2|34=3|7=3|16=0|"]);
+    assert_eq!(end.receives("35=0|34=3|"), ["35=0|34=4|112=x|"]);
 }
 
 #[test]
 fn a_silent_peer_is_asked_and_then_given_up() {
     let mut end = End::logged_on();
     let did = end.waits(Duration::from_secs(200));
-    let id = START.0 + 36 * SECOND.0;
+    // No heartbeat while an answer is awaited.
     assert_eq!(
         did,
         [
-            "30 s: 35=0|34=2|".to_string(),
-            format!("36 s: 35=1|34=3|112={id}|"),
-            "66 s: 35=0|34=4|".to_string(),
-            "72 s: close: PeerSilent: ".to_string(),
+            "30 s: 35=0|34=2|",
+            "36 s: 35=1|34=3|112=TEST|",
+            "72 s: close: PeerSilent: "
         ]
     );
     assert_eq!(end.session.poll_timeout(), None);
+}
+
+#[test]
+fn a_peer_that_answers_is_kept_and_heartbeats_go_on() {
+    let mut end = End::logged_on();
+    end.waits(Duration::from_secs(36));
+    assert!(end.receives("35=0|34=2|112=TEST|").is_empty());
+    assert_eq!(
+        end.waits(Duration::from_secs(37)),
+        ["30 s: 35=0|34=4|", "36 s: 35=1|34=5|112=TEST|"]
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Both ends together, over a link that breaks, and any bytes at all.
+//! Both ends together, over a link that loses messages and breaks, and any bytes at all.
 
 use super::*;
-use crate::fix::MAX_MESSAGE_LENGTH;
+use crate::fix::{MAX_MESSAGE_LENGTH, MAX_SEQUENCE};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use proptest::prelude::*;
 
@@ -10,6 +11,16 @@ struct Pair {
     ends: [Side; 2],
     now: Timestamp,
     connected: bool,
+}
+
+/// How two ends differ from the usual settings.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    store_messages: usize,
+    early_bytes: usize,
+    resend_chunk: u64,
+    next_expected: bool,
+    version: Version,
 }
 
 struct Side {
@@ -30,24 +41,55 @@ enum Input {
     Timer,
     Send(u64),
     Logout,
+    Recalled(u64, u64, Option<Vec<u8>>),
 }
 
 #[derive(Default)]
 struct Wire {
-    messages: alloc::collections::VecDeque<Vec<u8>>,
+    messages: VecDeque<Vec<u8>>,
     closing: bool,
     last_close: Option<CloseReason>,
     log: Vec<Vec<u8>>,
+    /// What each number was given to.
+    journal: BTreeMap<u64, Vec<u8>>,
+    recalls: VecDeque<Recall>,
+}
+
+impl Wire {
+    /// No number means two things: what has it once has it for ever.
+    fn note(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        let known = self.journal.entry(sequence.0).or_insert_with(|| message.to_vec());
+        assert_eq!(readable(known), readable(message));
+    }
 }
 
 impl Output for Wire {
-    fn transmit(&mut self, _: SequenceNumber, message: &[u8]) {
+    fn transmit(&mut self, sequence: SequenceNumber, message: &[u8]) {
         assert_eq!(frame(message), Frame::Message(message.len()));
+        let mut scratch = Scratch::new();
+        let parsed = scratch.parse(message);
+        let is_gap_fill = parsed.msg_type() == crate::fix::msg_type::SEQUENCE_RESET;
+        if !parsed.poss_dup() {
+            self.note(sequence, message);
+        } else if !is_gap_fill {
+            // The body is what it was, byte for byte.
+            let mut first = Scratch::new();
+            assert_eq!(first.parse(&self.journal[&sequence.0]).body(), parsed.body());
+        }
         self.messages.push_back(message.to_vec());
         self.log.push(message.to_vec());
     }
 
-    fn logged_on(&mut self) {}
+    fn hold(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        self.note(sequence, message);
+    }
+
+    fn recall(&mut self, recall: Recall) -> bool {
+        self.recalls.push_back(recall);
+        true
+    }
+
+    fn logged_on(&mut self, _: &Logon<'_>) {}
 
     fn logged_out(&mut self, _: &[u8]) {}
 
@@ -65,12 +107,16 @@ enum Step {
     Send(usize),
     /// So many messages arrive at a side.
     Deliver(usize, usize),
+    /// The next message to a side is garbled on its way.
+    Garble(usize),
+    /// A side's owner finds so many of the messages that were recalled.
+    Recall(usize, usize),
     Wait(u64),
     Logout(usize),
 }
 
 impl Side {
-    fn new(role: Role) -> Self {
+    fn new(role: Role, settings: Settings) -> Self {
         let (gate, client) = (CompId::new(b"GATE").unwrap(), CompId::new(b"CLIENT").unwrap());
         let (us, peer) = if role == Role::Acceptor {
             (gate, client)
@@ -79,6 +125,11 @@ impl Side {
         };
         let mut config = SessionConfig::new(role, us, peer);
         config.heartbeat = Duration::from_secs(5);
+        config.versions = vec![settings.version];
+        config.store_messages = settings.store_messages;
+        config.early_bytes = settings.early_bytes;
+        config.resend_chunk = settings.resend_chunk;
+        config.next_expected = settings.next_expected;
         Self {
             session: Session::new(config),
             out: Wire::default(),
@@ -98,20 +149,47 @@ impl Side {
             Input::Send(number) => {
                 self.session.send(now, &News(number.to_string()), out);
             }
-            Input::Frame(bytes) => {
-                if let Some(application) = self.session.on_frame(now, bytes, &mut Scratch::new(), out) {
-                    assert_eq!(application.msg_type, b"B", "only what was sent arrives");
-                    let field = Fields::new(application.message.body()).next().unwrap().unwrap();
-                    self.arrived.push(crate::fix::parse_u64(field.value).unwrap());
-                }
+            Input::Frame(bytes) => self.takes_frame(now, bytes),
+            Input::Recalled(id, sequence, message) => {
+                let sequence = SequenceNumber(*sequence);
+                self.session.on_recalled(now, *id, sequence, message.as_deref(), out);
             }
         }
         self.inputs.push((now, input));
     }
 
+    fn takes_frame(&mut self, now: Timestamp, bytes: &[u8]) {
+        let mut scratch = Scratch::new();
+        if let Some(application) = self.session.on_frame(now, bytes, &mut scratch, &mut self.out) {
+            self.arrived.push(number_of(&application));
+        }
+        let mut buffer = [0; MAX_MESSAGE_LENGTH];
+        while let Some(early) = self.session.take_early(&mut buffer) {
+            if let Some(application) = self.session.on_early(now, early, &mut scratch, &mut self.out) {
+                self.arrived.push(number_of(&application));
+            }
+        }
+    }
+
+    /// The owner looks up to `count` recalled messages up in its journal.
+    fn finds(&mut self, now: Timestamp, count: usize) {
+        for _ in 0..count {
+            let Some(recall) = self.out.recalls.front_mut() else {
+                return;
+            };
+            let (id, sequence) = (recall.id, recall.begin.0);
+            recall.begin = SequenceNumber(sequence + 1);
+            if recall.begin > recall.end {
+                self.out.recalls.pop_front();
+            }
+            let message = self.out.journal.get(&sequence).cloned();
+            self.takes(now, Input::Recalled(id, sequence, message));
+        }
+    }
+
     /// A new session that is given the same inputs says the same and is in the same state.
-    fn check_rebuilt(&self, role: Role) {
-        let mut again = Self::new(role);
+    fn check_rebuilt(&self, role: Role, settings: Settings) {
+        let mut again = Self::new(role, settings);
         for (now, input) in &self.inputs {
             again.takes(*now, input.clone());
         }
@@ -125,10 +203,19 @@ impl Side {
     }
 }
 
+fn number_of(application: &Application<'_>) -> u64 {
+    assert_eq!(application.message.msg_type(), b"B", "only what was sent arrives");
+    let field = Fields::new(application.message.body()).next().unwrap().unwrap();
+    crate::fix::parse_u64(field.value).unwrap()
+}
+
 impl Pair {
-    fn new() -> Self {
+    fn new(settings: Settings) -> Self {
         Self {
-            ends: [Side::new(Role::Acceptor), Side::new(Role::Initiator)],
+            ends: [
+                Side::new(Role::Acceptor, settings),
+                Side::new(Role::Initiator, settings),
+            ],
             now: START,
             connected: false,
         }
@@ -155,6 +242,10 @@ impl Pair {
                 side.takes(self.now, Input::Send(number));
             }
             Step::Deliver(to, count) if self.connected => self.deliver(to, count),
+            Step::Garble(to) if self.connected => {
+                self.ends[1 - to].out.messages.pop_front();
+            }
+            Step::Recall(index, count) => self.ends[index].finds(self.now, count),
             Step::Wait(millis) => self.wait(Duration::from_millis(millis)),
             Step::Logout(index) => {
                 self.ends[index].takes(self.now, Input::Logout);
@@ -186,10 +277,17 @@ impl Pair {
             for side in &mut self.ends {
                 side.takes(self.now, Input::Timer);
             }
-            self.deliver(0, usize::MAX);
-            self.deliver(1, usize::MAX);
+            self.talk();
         }
         self.now = until;
+    }
+
+    /// Everything on its way arrives, and everything looked for is found.
+    fn talk(&mut self) {
+        for side in 0..2 {
+            self.deliver(side, usize::MAX);
+            self.ends[side].finds(self.now, usize::MAX);
+        }
     }
 
     fn disconnect(&mut self) {
@@ -203,11 +301,10 @@ impl Pair {
 
     /// A quiet time in which everything may be made good.
     fn settle(&mut self) {
-        for _ in 0..4 {
+        for _ in 0..8 {
             self.step(&Step::Connect);
-            for _ in 0..400 {
-                self.deliver(0, usize::MAX);
-                self.deliver(1, usize::MAX);
+            for _ in 0..20 {
+                self.talk();
             }
             self.wait(Duration::from_secs(20));
         }
@@ -231,8 +328,7 @@ impl Pair {
 
 #[test]
 fn both_ends_log_on_talk_and_log_out() {
-    let mut pair = Pair::new();
-    pair.step(&Step::Connect);
+    let mut pair = Pair::new(USUAL);
     pair.settle();
     for _ in 0..10 {
         pair.step(&Step::Send(0));
@@ -241,19 +337,42 @@ fn both_ends_log_on_talk_and_log_out() {
     pair.settle();
     pair.check();
     pair.step(&Step::Logout(1));
-    pair.deliver(0, usize::MAX);
-    pair.deliver(1, usize::MAX);
+    pair.talk();
     assert!(!pair.connected);
     assert_eq!(pair.ends[1].out.last_close, Some(CloseReason::LoggedOut));
 }
 
 #[test]
 fn an_idle_pair_stays_logged_on() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::new(USUAL);
     pair.settle();
     pair.wait(Duration::from_secs(3_600));
     pair.check();
     assert!(pair.ends[0].session.counters().received > 700);
+}
+
+const USUAL: Settings = Settings {
+    store_messages: 1_024,
+    early_bytes: 16 * 1_024,
+    resend_chunk: 0,
+    next_expected: false,
+    version: Version::Fix44,
+};
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let store_messages = prop_oneof![Just(1_usize), Just(4), Just(1_024)];
+    let early_bytes = prop_oneof![Just(0_usize), Just(250), Just(16 * 1_024)];
+    let resend_chunk = prop_oneof![Just(0_u64), Just(3), Just(10)];
+    let version = prop_oneof![Just(Version::Fix40), Just(Version::Fix44), Just(Version::Fix50Sp2)];
+    (store_messages, early_bytes, resend_chunk, any::<bool>(), version).prop_map(
+        |(store_messages, early_bytes, resend_chunk, next_expected, version)| Settings {
+            store_messages,
+            early_bytes,
+            resend_chunk,
+            next_expected,
+            version,
+        },
+    )
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -262,6 +381,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => [0_usize..4, 0_usize..4].prop_map(Step::Break),
         8 => (0_usize..2).prop_map(Step::Send),
         8 => (0_usize..2, 1_usize..8).prop_map(|(to, count)| Step::Deliver(to, count)),
+        1 => (0_usize..2).prop_map(Step::Garble),
+        2 => (0_usize..2, 1_usize..4).prop_map(|(index, count)| Step::Recall(index, count)),
         1 => (0_u64..12_000).prop_map(Step::Wait),
         1 => (0_usize..2).prop_map(Step::Logout),
     ]
@@ -269,7 +390,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Messages that make a session think, and bytes that are none.
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
-    let number = prop_oneof![0_u64..12, Just(u64::MAX), Just(crate::fix::MAX_SEQUENCE)];
+    let number = prop_oneof![0_u64..12, Just(u64::MAX), Just(MAX_SEQUENCE)];
     let kind = prop_oneof![
         Just("A"),
         Just("0"),
@@ -297,6 +418,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         Just(122),
         Just(123),
         Just(141),
+        Just(789),
         0_u32..1_200
     ];
     let value = prop_oneof![
@@ -312,7 +434,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         9 => (kind, number, fields).prop_map(|(kind, number, fields)| {
             let fields: String = fields.iter().map(|(tag, value)| format!("{tag}={value}|")).collect();
-            wire(&format!("35={kind}|34={number}|{fields}"), START)
+            wire(&format!("35={kind}|34={number}|{fields}"), Version::Fix44, START)
         }),
         1 => proptest::collection::vec(any::<u8>(), 0..100),
     ]
@@ -320,15 +442,18 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn whatever_breaks_everything_arrives_once_and_in_order_and_inputs_rebuild_it(steps in proptest::collection::vec(step(), 0..80)) {
-        let mut pair = Pair::new();
+    fn whatever_breaks_everything_arrives_once_and_in_order_and_inputs_rebuild_it(
+        settings in settings(),
+        steps in proptest::collection::vec(step(), 0..80),
+    ) {
+        let mut pair = Pair::new(settings);
         for step in &steps {
             pair.step(step);
         }
         pair.settle();
         pair.check();
-        pair.ends[0].check_rebuilt(Role::Acceptor);
-        pair.ends[1].check_rebuilt(Role::Initiator);
+        pair.ends[0].check_rebuilt(Role::Acceptor, settings);
+        pair.ends[1].check_rebuilt(Role::Initiator, settings);
     }
 
     #[test]
@@ -340,7 +465,9 @@ proptest! {
         let mut end = End::new(role, |config| {
             config.store_messages = 3;
             config.store_bytes = MAX_MESSAGE_LENGTH;
+            config.early_bytes = 300;
         });
+        end.did.recalls = Some(Vec::new());
         end.connect();
         if acceptor {
             end.receives("35=A|34=1|98=0|108=5|");
@@ -349,11 +476,11 @@ proptest! {
         }
         for (bytes, millis) in inputs {
             let before = end.numbers();
-            let _ = end.session.on_frame(end.now, &bytes, &mut Scratch::new(), &mut end.did);
-            prop_assert!(end.done().len() < 100);
+            prop_assert!(end.takes(&bytes).len() < 100);
             let after = end.numbers();
             prop_assert!(after.0 >= before.0 || after == (2, 2), "numbers fall only by a reset: {before:?} {after:?}");
             end.sends("news");
+            end.finds(millis % 2 == 0);
             end.now = end.now + Duration::from_millis(millis);
             end.session.on_timer(end.now, &mut end.did);
             end.done();

@@ -181,3 +181,134 @@ fn a_lost_connection_ends_a_replay() {
         ["35=A|34=201|98=0|108=30|", "logged on"]
     );
 }
+
+/// A session that keeps three messages, with an owner that keeps all: 1 Logon, 2 to 5 news, 6 and 7 heartbeats, 8 and 9
+/// news.
+fn with_journal() -> End {
+    let mut end = End::new(Role::Acceptor, |config| config.store_messages = 2);
+    end.did.recalls = Some(Vec::new());
+    end.connect();
+    end.receives("35=A|34=1|98=0|108=30|");
+    for number in 2..=5 {
+        end.sends(&format!("{number}"));
+    }
+    end.receives("35=1|34=2|112=x|");
+    end.receives("35=1|34=3|112=y|");
+    end.sends("8");
+    end.sends("9");
+    end.now = end.now + Duration::from_secs(5);
+    end
+}
+
+#[test]
+fn what_is_no_longer_held_is_recalled_and_sent_again() {
+    let mut end = with_journal();
+    assert_eq!(end.receives("35=2|34=4|7=1|16=0|"), ["recall 1 to 7"]);
+    // Meanwhile nothing overtakes it.
+    assert!(end.sends("10").is_empty());
+    assert!(end.waits(Duration::from_secs(29)).is_empty());
+    let later = "20260301-00:00:34.000";
+    assert_eq!(
+        end.finds(true),
+        [
+            format!("35=4|34=1|43=Y|122={later}|36=2|123=Y|"),
+            format!("35=B|34=2|43=Y|122={SENT}|58=2|"),
+            format!("35=B|34=3|43=Y|122={SENT}|58=3|"),
+            format!("35=B|34=4|43=Y|122={SENT}|58=4|"),
+            format!("35=B|34=5|43=Y|122={SENT}|58=5|"),
+            // The store has lost number 8 since, and number 9 is found in it.
+            "recall 8 to 8".to_string(),
+        ]
+    );
+    assert_eq!(
+        end.finds(true),
+        [
+            format!("35=4|34=6|43=Y|122={later}|36=8|123=Y|"),
+            format!("35=B|34=8|43=Y|122={SENT}|58=8|"),
+            format!("35=B|34=9|43=Y|122={SENT}|58=9|"),
+            "35=B|34=10|58=10|".to_string(),
+        ]
+    );
+    assert_eq!((end.session.counters().lost, end.session.counters().resent), (0, 6));
+}
+
+#[test]
+fn what_is_not_found_becomes_a_gap_fill_and_is_counted() {
+    let mut end = with_journal();
+    end.receives("35=2|34=4|7=1|16=0|");
+    assert_eq!(
+        end.finds(false),
+        [
+            format!("35=4|34=1|43=Y|122={LATER}|36=8|123=Y|"),
+            format!("35=B|34=8|43=Y|122={SENT}|58=8|"),
+            format!("35=B|34=9|43=Y|122={SENT}|58=9|"),
+        ]
+    );
+    assert_eq!(end.session.counters().lost, 7);
+}
+
+#[test]
+fn numbers_that_an_owner_passes_over_were_not_found() {
+    let mut end = with_journal();
+    end.receives("35=2|34=4|7=2|16=5|");
+    let recall = end.did.recalls.as_ref().unwrap()[0].id;
+    let four = end.did.journal[3].clone();
+    let (session, did) = (&mut end.session, &mut end.did);
+    session.on_recalled(end.now, recall, SequenceNumber(4), Some(&four), did);
+    session.on_recalled(end.now, recall, SequenceNumber(5), None, did);
+    assert_eq!(
+        end.done(),
+        [
+            "recall 2 to 5".to_string(),
+            format!("35=4|34=2|43=Y|122={LATER}|36=4|123=Y|"),
+            format!("35=B|34=4|43=Y|122={SENT}|58=4|"),
+            format!("35=4|34=5|43=Y|122={LATER}|36=6|123=Y|"),
+        ][1..]
+    );
+    assert_eq!(end.session.counters().lost, 3);
+}
+
+#[test]
+fn what_comes_for_an_older_recall_is_not_used() {
+    let mut end = with_journal();
+    end.receives("35=2|34=4|7=2|16=0|");
+    let old = end.did.recalls.replace(Vec::new()).unwrap()[0].id;
+    assert_eq!(end.receives("35=2|34=5|7=4|16=0|"), ["recall 4 to 7"]);
+    let four = end.did.journal[3].clone();
+    for (recall, number) in [(old, 4), (old, 2), (old + 1, 2), (old + 1, 99)] {
+        end.session
+            .on_recalled(end.now, recall, SequenceNumber(number), Some(&four), &mut end.did);
+        assert!(end.done().is_empty());
+    }
+    end.drop_connection();
+    end.session
+        .on_recalled(end.now, old + 1, SequenceNumber(4), Some(&four), &mut end.did);
+    assert!(end.done().is_empty());
+}
+
+#[test]
+fn what_waited_longer_than_the_store_held_it_is_recalled_and_sent_as_it_would_have_been() {
+    let mut end = with_journal();
+    end.receives("35=2|34=4|7=2|16=2|");
+    for number in 10..=13 {
+        assert!(end.sends(&format!("{number}")).is_empty());
+    }
+    end.now = end.now + SECOND;
+    let did = end.finds(true);
+    assert_eq!(
+        did,
+        [
+            format!("35=B|34=2|43=Y|122={SENT}|58=2|"),
+            "recall 10 to 11".to_string()
+        ]
+    );
+    assert_eq!(
+        end.finds(true),
+        [
+            "35=B|34=10|58=10|",
+            "35=B|34=11|58=11|",
+            "35=B|34=12|58=12|",
+            "35=B|34=13|58=13|"
+        ]
+    );
+}
