@@ -3,6 +3,7 @@
 use crate::config::{Config, ProtocolConfig};
 use crate::limits::{MAX_REPORT_LENGTH, REPORTS_RESERVED_AN_ORDER};
 use crate::outbox::Outbox;
+use crate::sent_index::SentIndex;
 use crate::session::SentMessages;
 use latency::Protocol;
 use proto::{native, soup};
@@ -31,6 +32,8 @@ pub(crate) struct ClientOutput {
     /// Of a native session. Its messages wait there and not in the outbox, so that a replay after a login and what
     /// happened since are one stream.
     native: Option<NativeOutput>,
+    /// Of a FIX session: where in the journal its messages are.
+    index: Option<SentIndex>,
     is_waiting: bool,
 }
 
@@ -50,12 +53,15 @@ impl ClientOutputs {
         let mut outputs = Vec::new();
         for session in config.sessions.iter().filter(|session| session.shard == shard) {
             places[usize::from(session.id.0)] = u16::try_from(outputs.len()).ok();
-            let native = match session.protocol {
-                ProtocolConfig::Native { .. } => Some(NativeOutput {
-                    sent: SentMessages::new(session.resend_messages),
-                    next: SequenceNumber(1),
-                }),
-                ProtocolConfig::Fix { .. } => None,
+            let (native, index) = match session.protocol {
+                ProtocolConfig::Native { .. } => {
+                    let native = NativeOutput {
+                        sent: SentMessages::new(session.resend_messages),
+                        next: SequenceNumber(1),
+                    };
+                    (Some(native), None)
+                }
+                ProtocolConfig::Fix { .. } => (None, Some(SentIndex::new())),
             };
             outputs.push(ClientOutput {
                 session: session.id,
@@ -64,6 +70,7 @@ impl ClientOutputs {
                 is_closing: false,
                 is_too_slow: false,
                 native,
+                index,
                 is_waiting: false,
             });
         }
@@ -91,7 +98,7 @@ impl ClientOutputs {
             .map(|session| {
                 let kept = match session.protocol {
                     ProtocolConfig::Native { .. } => SentMessages::memory_bytes(session.resend_messages),
-                    ProtocolConfig::Fix { .. } => 0,
+                    ProtocolConfig::Fix { .. } => SentIndex::MEMORY_BYTES,
                 };
                 Outbox::memory_bytes(session.send_buffer_bytes) + kept
             })
@@ -139,6 +146,16 @@ impl ClientOutputs {
             output.is_waiting = output.has_something();
             output.is_waiting
         });
+    }
+
+    /// Whether the session's client is there.
+    pub(crate) fn is_connected(&self, session: SessionId) -> bool {
+        self.get(session).is_some_and(|output| output.is_connected)
+    }
+
+    /// Bytes of the session's buffer.
+    pub(crate) fn capacity(&self, session: SessionId) -> usize {
+        self.get(session).map_or(0, |output| output.outbox.capacity())
     }
 
     /// Whether the reports that one request may cause find room. A session of another shard is that shard's business; a
@@ -198,6 +215,25 @@ impl ClientOutput {
         self.native
             .as_ref()
             .map(|native| (native.sent.oldest(), native.sent.next()))
+    }
+
+    /// The message of a FIX session with this number stands at `position` of the journal.
+    pub(crate) fn note(&mut self, sequence: SequenceNumber, position: u64) {
+        if let Some(index) = &mut self.index {
+            index.note(sequence, position);
+        }
+    }
+
+    /// The numbers of a FIX session started at 1 again with what stands at `position` of the journal.
+    pub(crate) fn renumber(&mut self, position: u64) {
+        if let Some(index) = &mut self.index {
+            index.restart(position);
+        }
+    }
+
+    /// A position of the journal that the message with this number does not stand before.
+    pub(crate) fn before(&self, sequence: SequenceNumber) -> Option<u64> {
+        self.index.as_ref()?.before(sequence)
     }
 
     /// A numbered message that may leave once the journal's watermark has reached `position`.

@@ -2,8 +2,10 @@
 
 use crate::crossing::Lane;
 use latency::Tap;
+use proto::fix::Recall;
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SessionId, ShardId, VenueId,
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
+    ShardId, VenueId,
 };
 
 /// All that a shard asks of the world, and all that it does to it.
@@ -46,8 +48,18 @@ pub trait Effects {
     /// Whether something that this shard tells another by itself finds room in its ring now.
     fn room_for_notice(&mut self, shard: ShardId) -> bool;
 
-    /// A message to a client. A native one may be away: its messages are kept and sent when it logs on and asks.
-    fn to_client(&mut self, session: SessionId, message: &[u8]);
+    /// A message to a client. A native one may be away: its messages are kept and sent when it logs on and asks. Its
+    /// connection counts them; a FIX message says its `sequence`.
+    fn to_client(&mut self, session: SessionId, sequence: Option<SequenceNumber>, message: &[u8]);
+
+    /// A FIX message that has its number and cannot be sent yet.
+    fn hold(&mut self, session: SessionId, sequence: SequenceNumber, message: &[u8]);
+
+    /// With the input at hand the numbers of a FIX session started at 1 again.
+    fn renumbered(&mut self, session: SessionId);
+
+    /// A FIX session needs messages that it no longer holds. They come as inputs.
+    fn recall(&mut self, session: SessionId, recall: &Recall);
 
     /// A numbered message to a venue.
     fn to_venue(&mut self, venue: VenueId, message: &[u8]);

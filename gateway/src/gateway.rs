@@ -9,10 +9,12 @@ use crate::door::{self, Arrival, Binding, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
 use crate::limits::MAX_PENDING_LOGONS;
 use crate::live::Live;
+use crate::recall::{self, Recalls, Seekers};
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
 use crate::replay::{Kept, Recovered, ReplayError, Summary};
 use crate::session;
+use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
 use crate::status::{DoorStatus, Schedule, Status};
 use crate::worker::Worker;
@@ -53,6 +55,8 @@ pub struct PreparedShard {
     recovered: Recovered,
     crossings: Vec<Crossing>,
     arrivals: Consumer<Arrival>,
+    recalls: Recalls,
+    seekers: Arc<Seekers>,
     references: References,
     shared: SharedLimits,
     status: Arc<Status>,
@@ -92,6 +96,7 @@ impl Gateway {
         let (arrivals, queues) = door::queues(config.shards.len());
         let of_today = recovered.iter().filter(|found| found.day == config.trading_day);
         let bindings = of_today.flat_map(|found| found.bindings.clone()).collect();
+        let (recalls, seekers) = recalls(&config)?;
         let statuses = config
             .shards
             .iter()
@@ -103,19 +108,24 @@ impl Gateway {
             .zip(recovered)
             .zip(crossings)
             .zip(queues)
+            .zip(recalls)
             .zip(&config.shards)
-            .map(|((((journal, recovered), crossings), arrivals), shard)| PreparedShard {
-                config: Arc::clone(&config),
-                id: shard.id,
-                clock,
-                journal,
-                recovered,
-                crossings,
-                arrivals,
-                references: references.clone(),
-                shared: shared.clone(),
-                status: Arc::clone(&statuses[usize::from(shard.id.0)]),
-            })
+            .map(
+                |(((((journal, recovered), crossings), arrivals), recalls), shard)| PreparedShard {
+                    config: Arc::clone(&config),
+                    id: shard.id,
+                    clock,
+                    journal,
+                    recovered,
+                    crossings,
+                    arrivals,
+                    recalls,
+                    seekers: Arc::clone(&seekers),
+                    references: references.clone(),
+                    shared: shared.clone(),
+                    status: Arc::clone(&statuses[usize::from(shard.id.0)]),
+                },
+            )
             .collect();
         Ok(Self {
             config,
@@ -228,6 +238,10 @@ impl Gateway {
                 crossing::memory_bytes(config.shards.len(), config.crossing_messages, config.open_orders()),
             ),
             ("reference prices", self.references.memory_bytes()),
+            (
+                "resends from the journal",
+                sum(&|shard| recall::memory_bytes(sessions_of(config, shard))),
+            ),
             ("journal rings", config.shards.len() * config.journal.ring_bytes),
         ]
     }
@@ -316,6 +330,8 @@ impl PreparedShard {
             mut recovered,
             crossings,
             arrivals,
+            recalls,
+            seekers,
             references,
             shared,
             status,
@@ -328,6 +344,7 @@ impl PreparedShard {
             .collect::<Result<Vec<_>, _>>()?;
         let venue_sequences = recovered.venues.iter().map(|kept| kept.next_send).collect();
         let clients = Clients::new(&config, id, arrivals)?;
+        let begin = Begin::of(&config, &mut recovered);
         let outputs = std::mem::replace(&mut recovered.clients, ClientOutputs::none());
         let live = Live::new(
             clock,
@@ -339,6 +356,7 @@ impl PreparedShard {
             references,
             shared,
             crossings,
+            recalls,
             recorder,
         );
         let mut worker = Worker {
@@ -347,21 +365,15 @@ impl PreparedShard {
             clients,
             status,
             schedule: Schedule::default(),
+            _seekers: seekers,
         };
-        let begin = Begin {
-            fingerprint: config.fingerprint,
-            day: (recovered.day < config.trading_day).then_some(config.trading_day),
-            tail: recovered.tail,
-            connected: recovered.connected,
-            up: recovered.up,
-        };
-        worker.begin(&begin);
+        begin.apply(&mut worker.shard, &mut worker.live);
         Ok(worker)
     }
 }
 
 /// What a shard writes into its journal before its first turn.
-struct Begin {
+pub(crate) struct Begin {
     fingerprint: u64,
     /// A day that begins with this start.
     day: Option<TradingDay>,
@@ -373,26 +385,38 @@ struct Begin {
     up: Vec<VenueId>,
 }
 
-impl<L: Link> Worker<L> {
-    fn begin(&mut self, begin: &Begin) {
-        let now = self.live.now;
-        for (kind, payload) in &begin.tail {
-            self.live.journal.append(*kind, RECORD_VERSION, now, &[payload]);
+impl Begin {
+    /// What follows from how a journal ended.
+    pub(crate) fn of(config: &Config, recovered: &mut Recovered) -> Self {
+        Self {
+            fingerprint: config.fingerprint,
+            day: (recovered.day < config.trading_day).then_some(config.trading_day),
+            tail: std::mem::take(&mut recovered.tail),
+            connected: std::mem::take(&mut recovered.connected),
+            up: std::mem::take(&mut recovered.up),
         }
-        self.live.append(&Record::Started {
-            fingerprint: begin.fingerprint,
+    }
+
+    /// Writes it, and tells the shard.
+    pub(crate) fn apply<L: Link>(&self, shard: &mut Shard, live: &mut Live<L>) {
+        let now = live.now;
+        for (kind, payload) in &self.tail {
+            live.journal.append(*kind, RECORD_VERSION, now, &[payload]);
+        }
+        live.append(&Record::Started {
+            fingerprint: self.fingerprint,
         });
-        for &venue in &begin.up {
-            self.live.append(&Record::VenueDown { venue });
-            self.shard.on_venue_down(venue);
+        for &venue in &self.up {
+            live.append(&Record::VenueDown { venue });
+            shard.on_venue_down(venue);
         }
-        for &session in &begin.connected {
-            self.live.append(&Record::SessionDown { session });
-            self.shard.on_session_down(now, session, &mut self.live);
+        for &session in &self.connected {
+            live.append(&Record::SessionDown { session });
+            shard.on_session_down(now, session, live);
         }
-        if let Some(day) = begin.day {
-            self.live.append(&Record::DayRolled { day });
-            self.shard.on_day_roll(now, day, &mut self.live);
+        if let Some(day) = self.day {
+            live.append(&Record::DayRolled { day });
+            shard.on_day_roll(now, day, live);
         }
     }
 }
@@ -423,6 +447,22 @@ fn open_journal(
         });
     }
     Ok((writer, recovered))
+}
+
+/// Both ends of what looks up messages that sessions no longer hold: those of the shards, and the thread.
+fn recalls(config: &Config) -> Result<(Vec<Recalls>, Arc<Seekers>), StartError> {
+    let ends = config.shards.iter().map(|shard| {
+        let directory = config.journal.of_shard(shard.id).directory;
+        recall::connect(directory, sessions_of(config, shard.id))
+    });
+    let (mut recalls, seekers): (Vec<_>, Vec<_>) = ends.unzip();
+    let seekers = Seekers::start(seekers, recalls.iter_mut())
+        .map_err(|error| StartError::Host(format!("no thread for resends: {error}; raise the limit of processes")))?;
+    Ok((recalls, Arc::new(seekers)))
+}
+
+fn sessions_of(config: &Config, shard: ShardId) -> usize {
+    config.sessions.iter().filter(|session| session.shard == shard).count()
 }
 
 /// The rings between the shards, with what was on the way when the last process ended.

@@ -1,15 +1,17 @@
 //! A shard without sockets: messages in by call, messages out by look. For benchmarks and tests; the shard, its journal and
 //! its sessions are the real ones.
 
-use crate::client_output::ClientOutputs;
 use crate::config::Config;
+use crate::gateway::Begin;
 use crate::limits::JOURNAL_RESERVE_BYTES;
 use crate::live::Live;
+use crate::recall::{self, Seeker};
 use crate::record::Record;
 use crate::references::References;
+use crate::replay::Recovered;
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
-use journal::JournalWriter;
+use journal::{JournalReader, JournalWriter};
 use latency::Recorder;
 use latency::clock::Clock;
 use net::Link;
@@ -21,6 +23,7 @@ pub struct Harness {
     shard: Shard,
     live: Live<Held>,
     references: References,
+    seeker: Seeker,
 }
 
 /// A link that keeps what it is given.
@@ -33,47 +36,44 @@ struct Held {
 }
 
 impl Harness {
-    /// A shard on the journal of the config, which must be a new one.
+    /// A shard on the journal of the config: a new one, or one that it goes on with.
     ///
     /// # Errors
-    /// The journal cannot be opened, or the order logic finds something wrong in the config.
+    /// The journal cannot be opened or replayed, or the order logic finds something wrong in the config.
     pub fn open(config: &Config, clock: Clock) -> Result<Self, Box<dyn std::error::Error>> {
-        let journal = JournalWriter::open(&config.journal.of_shard(ShardId(0)))?;
+        let settings = config.journal.of_shard(ShardId(0));
+        let journal = JournalWriter::open(&settings)?;
         let references = References::new(config.instruments.last().map_or(InstrumentId(0), |last| last.id));
         let shared = SharedLimits::new(config.shared_limits.iter().copied());
+        let mut reader = JournalReader::open(&settings.directory)?;
+        let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &shared)?;
+        let begin = Begin::of(config, &mut recovered);
+        let (recalls, seeker) = recall::connect(settings.directory, config.sessions.len());
         let live = Live::new(
             clock,
             journal,
             config.journal.watermark,
-            config.venues.iter().map(|_| Held::new()).collect(),
-            config.venues.iter().map(|_| SequenceNumber(1)).collect(),
-            ClientOutputs::new(config, ShardId(0)),
+            recovered.venues.iter().map(|kept| Held::new(kept.next_send)).collect(),
+            recovered.venues.iter().map(|kept| kept.next_send).collect(),
+            recovered.clients,
             references.clone(),
             shared,
             Vec::new(),
+            recalls,
             Recorder::off(),
         );
         let mut harness = Self {
-            shard: Shard::new(config, ShardId(0))?,
+            shard: recovered.shard,
             live,
             references,
+            seeker,
         };
-        harness.begin(config);
-        Ok(harness)
-    }
-
-    /// What a shard writes into a new journal, and every venue up.
-    fn begin(&mut self, config: &Config) {
-        let (now, day) = (self.live.now, config.trading_day);
-        self.live.append(&Record::Started {
-            fingerprint: config.fingerprint,
-        });
-        self.live.append(&Record::DayRolled { day });
-        self.shard.on_day_roll(now, day, &mut self.live);
+        begin.apply(&mut harness.shard, &mut harness.live);
         for venue in &config.venues {
-            self.live.append(&Record::VenueUp { venue: venue.id });
-            self.shard.on_venue_up(now, venue.id, &mut self.live);
+            harness.live.append(&Record::VenueUp { venue: venue.id });
+            harness.shard.on_venue_up(harness.live.now, venue.id, &mut harness.live);
         }
+        Ok(harness)
     }
 
     /// The time of what follows.
@@ -88,6 +88,31 @@ impl Harness {
         }
         self.live.append(&Record::SessionUp { session });
         self.shard.on_session_up(self.live.now, session, &mut self.live);
+    }
+
+    /// A client's connection ends.
+    pub fn disconnect(&mut self, session: SessionId) {
+        if let Some(output) = self.live.clients.get_mut(session) {
+            output.disconnect();
+        }
+        self.live.append(&Record::SessionDown { session });
+        self.shard.on_session_down(self.live.now, session, &mut self.live);
+    }
+
+    /// What a turn does besides messages: timers that are due, and what is looked up in the journal. Returns whether there
+    /// was anything.
+    pub fn turn(&mut self) -> bool {
+        let mut is_busy = self.seeker.turn();
+        is_busy |= recall::turn(&mut self.shard, &mut self.live);
+        if let Some((due, session)) = self.shard.next_timer()
+            && due <= self.live.now
+            && self.live.clients.has_room(session)
+        {
+            self.live.append(&Record::SessionTimer { session });
+            self.shard.on_session_timer(self.live.now, session, &mut self.live);
+            is_busy = true;
+        }
+        is_busy
     }
 
     /// Whether the journal has room for a good many inputs and all that follows from them, so that none is refused.
@@ -166,9 +191,9 @@ impl Harness {
 }
 
 impl Held {
-    fn new() -> Self {
+    fn new(next: SequenceNumber) -> Self {
         Self {
-            next: SequenceNumber(1),
+            next,
             last: Vec::with_capacity(256),
             count: 0,
             room: usize::MAX,

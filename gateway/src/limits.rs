@@ -58,6 +58,9 @@ pub const JOURNAL_RESERVE_BYTES: usize = 64 << 10;
 /// once the gap is filled, so what they cause must find room in [`JOURNAL_RESERVE_BYTES`].
 pub const EARLY_BYTES_A_SESSION: usize = 8 << 10;
 
+/// Messages that are looked up in the journal at a time, for sessions that no longer hold what they are asked for.
+pub const RECALL_PORTION: usize = 32;
+
 /// Execution reports of one order that its client's buffer must have room for before the order is taken.
 pub const REPORTS_RESERVED_AN_ORDER: usize = 2;
 

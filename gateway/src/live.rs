@@ -4,6 +4,7 @@ use crate::client_output::ClientOutputs;
 use crate::crossing::{Crossing, Lane};
 use crate::effects::{Destination, Effects};
 use crate::limits::{JOURNAL_RESERVE_BYTES, NOTICES_RESERVED, REPORTS_HELD_A_TURN};
+use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
 use crate::shared_limits::{Reservation, SharedLimits};
@@ -11,6 +12,7 @@ use journal::{JournalWriter, Watermark};
 use latency::clock::Clock;
 use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
+use proto::fix::Recall;
 use types::{
     AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
     ShardId, Timestamp, VenueId,
@@ -23,6 +25,8 @@ pub(crate) struct Live<L> {
     /// When the turn began: the time of every input and output of the turn.
     pub(crate) now: Timestamp,
     pub(crate) journal: JournalWriter,
+    /// Where in the journal the input at hand stands.
+    input: u64,
     /// How safe a record must be before what it describes may leave.
     pub(crate) watermark: Watermark,
     /// By [`VenueId`].
@@ -33,6 +37,7 @@ pub(crate) struct Live<L> {
     pub(crate) references: References,
     pub(crate) shared: SharedLimits,
     pub(crate) crossings: Vec<Crossing>,
+    pub(crate) recalls: Recalls,
     recording: Recording,
 }
 
@@ -61,6 +66,7 @@ impl<L: Link> Live<L> {
         references: References,
         shared: SharedLimits,
         crossings: Vec<Crossing>,
+        recalls: Recalls,
         recorder: Recorder,
     ) -> Self {
         let recording = Recording {
@@ -73,6 +79,7 @@ impl<L: Link> Live<L> {
         Self {
             clock,
             now,
+            input: journal.position(),
             journal,
             watermark,
             links,
@@ -81,13 +88,17 @@ impl<L: Link> Live<L> {
             references,
             shared,
             crossings,
+            recalls,
             recording,
         }
     }
 
-    /// Appends an input, with the time of the turn.
+    /// Appends a record, with the time of the turn. Gives the position behind it.
     pub(crate) fn append(&mut self, record: &Record<'_>) -> u64 {
         let (kind, head, message) = record.encode();
+        if !kind.is_output() {
+            self.input = self.journal.position();
+        }
         self.journal
             .append(kind as u16, RECORD_VERSION, self.now, &[head.as_slice(), message])
     }
@@ -217,11 +228,34 @@ impl<L: Link> Effects for Live<L> {
         has_room
     }
 
-    fn to_client(&mut self, session: SessionId, message: &[u8]) {
+    fn to_client(&mut self, session: SessionId, sequence: Option<SequenceNumber>, message: &[u8]) {
+        let start = self.journal.position();
         let position = self.append(&Record::ClientOutput { session, message });
         if let Some(client) = self.clients.wake(session) {
             client.push(message, position);
+            if let Some(sequence) = sequence {
+                client.note(sequence, start);
+            }
         }
+    }
+
+    fn hold(&mut self, session: SessionId, sequence: SequenceNumber, message: &[u8]) {
+        let start = self.journal.position();
+        self.append(&Record::ClientHeld { session, message });
+        if let Some(client) = self.clients.get_mut(session) {
+            client.note(sequence, start);
+        }
+    }
+
+    fn renumbered(&mut self, session: SessionId) {
+        if let Some(client) = self.clients.get_mut(session) {
+            client.renumber(self.input);
+        }
+    }
+
+    fn recall(&mut self, session: SessionId, recall: &Recall) {
+        let position = self.clients.get(session).and_then(|client| client.before(recall.begin));
+        self.recalls.recall(session, recall, position.unwrap_or(self.input));
     }
 
     fn to_venue(&mut self, venue: VenueId, message: &[u8]) {

@@ -44,6 +44,11 @@ impl Outbox {
         capacity + (capacity / BYTES_A_GATE + 1) * size_of::<Gate>()
     }
 
+    /// Bytes of the buffer.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Bytes that can still be queued.
     pub(crate) fn room(&self) -> usize {
         if self.gates.len() == self.gates.capacity() {

@@ -30,6 +30,14 @@ pub enum Record<'a> {
     SessionDown { session: SessionId },
     /// See [`Kind::ClientMessage`].
     ClientMessage { session: SessionId, message: &'a [u8] },
+    /// See [`Kind::ClientRecall`]. Nothing was found when the message is empty.
+    Recalled {
+        session: SessionId,
+        /// Of the recall that asked for it.
+        id: u64,
+        sequence: SequenceNumber,
+        message: &'a [u8],
+    },
     /// See [`Kind::Timer`].
     SessionTimer { session: SessionId },
     /// The link to a venue came up.
@@ -59,6 +67,8 @@ pub enum Record<'a> {
     Refused { reason: Reason },
     /// See [`Kind::ClientOutput`].
     ClientOutput { session: SessionId, message: &'a [u8] },
+    /// See [`Kind::ClientHeld`].
+    ClientHeld { session: SessionId, message: &'a [u8] },
     /// See [`Kind::VenueOutput`].
     VenueOutput {
         venue: VenueId,
@@ -113,6 +123,12 @@ impl<'a> Record<'a> {
                 session: fields.session()?,
                 message: fields.0,
             },
+            Kind::ClientRecall => Self::Recalled {
+                session: fields.session()?,
+                id: fields.u64()?,
+                sequence: SequenceNumber(fields.u64()?),
+                message: fields.0,
+            },
             Kind::Timer => match fields.session()? {
                 NO_SESSION => Self::RoomAgain,
                 session => Self::SessionTimer { session },
@@ -153,6 +169,10 @@ impl<'a> Record<'a> {
                 session: fields.session()?,
                 message: fields.0,
             },
+            Kind::ClientHeld => Self::ClientHeld {
+                session: fields.session()?,
+                message: fields.0,
+            },
             Kind::VenueOutput => {
                 let (venue, sequence) = (VenueId(fields.u8()?), SequenceNumber(fields.u64()?));
                 Self::VenueOutput {
@@ -187,6 +207,12 @@ impl<'a> Record<'a> {
             Self::SessionUp { session } => (Kind::ClientEvent, head.u16(session.0).u8(UP), &[]),
             Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
             Self::ClientMessage { session, message } => (Kind::ClientMessage, head.u16(session.0), message),
+            Self::Recalled {
+                session,
+                id,
+                sequence,
+                message,
+            } => (Kind::ClientRecall, head.u16(session.0).u64(id).u64(sequence.0), message),
             Self::SessionTimer { session } => (Kind::Timer, head.u16(session.0), &[]),
             Self::RoomAgain => (Kind::Timer, head.u16(NO_SESSION.0), &[]),
             Self::VenueUp { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(UP), &[]),
@@ -210,6 +236,7 @@ impl<'a> Record<'a> {
             Self::Reference { instrument, bbo } => (Kind::ReferencePrice, head.u32(instrument.0).bbo(&bbo), &[]),
             Self::Refused { reason } => (Kind::Refusal, head.u16(reason as u16), &[]),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
+            Self::ClientHeld { session, message } => (Kind::ClientHeld, head.u16(session.0), message),
             Self::VenueOutput {
                 venue,
                 sequence,
@@ -387,6 +414,13 @@ mod tests {
                 reason: Reason::VenueFull,
             },
             Record::ClientOutput { session, message },
+            Record::ClientHeld { session, message },
+            Record::Recalled {
+                session,
+                id: 4,
+                sequence,
+                message,
+            },
             Record::VenueOutput {
                 venue,
                 sequence,

@@ -13,6 +13,7 @@ use crate::shard::Shard;
 use crate::shared_limits::{Reservation, SharedLimits};
 use journal::{JournalError, JournalReader};
 use latency::Tap;
+use proto::fix::Recall;
 use proto::journal::Kind;
 use std::collections::VecDeque;
 use std::fmt;
@@ -72,7 +73,7 @@ pub(crate) struct Recovered {
     pub(crate) connected: Vec<SessionId>,
     /// Venues whose link was up when the process ended.
     pub(crate) up: Vec<VenueId>,
-    /// Outputs that the journal's end cut off: to be appended and sent.
+    /// Outputs and answers that the journal's end cut off: to be appended, and what is for a venue or a shard sent.
     pub(crate) tail: Vec<(u16, Vec<u8>)>,
     pub(crate) summary: Summary,
 }
@@ -96,6 +97,8 @@ pub(crate) struct KeptCrossing {
 /// The effects of a replay.
 struct Replay<'a> {
     tape: Tape<'a>,
+    /// Where in the journal the input at hand stands.
+    input: u64,
     shared: &'a SharedLimits,
     clients: ClientOutputs,
     venues: Vec<Kept>,
@@ -182,6 +185,7 @@ impl Recovered {
         let payload = replay.tape.take()?;
         let record = Record::decode(kind, &payload).map_err(|_| ReplayError::Unknown { position, kind })?;
         replay.summary.inputs += 1;
+        replay.input = position;
         let shard = &mut self.shard;
         match record {
             Record::Started { fingerprint } if fingerprint != config.fingerprint => {
@@ -204,6 +208,12 @@ impl Recovered {
                 shard.on_session_down(now, session, replay);
             }
             Record::ClientMessage { session, message } => shard.on_client_message(now, session, message, replay),
+            Record::Recalled {
+                session,
+                id,
+                sequence,
+                message,
+            } => shard.on_recalled(now, session, id, sequence, message, replay),
             Record::SessionTimer { session } => shard.on_session_timer(now, session, replay),
             Record::RoomAgain => shard.on_room(now, replay),
             Record::VenueUp { venue } => {
@@ -242,6 +252,7 @@ impl Recovered {
             Record::Reference { .. }
             | Record::Refused { .. }
             | Record::ClientOutput { .. }
+            | Record::ClientHeld { .. }
             | Record::VenueOutput { .. }
             | Record::ShardOutput { .. } => {
                 let divergence = Divergence {
@@ -273,6 +284,7 @@ impl<'a> Replay<'a> {
         };
         Ok(Self {
             tape: Tape::new(reader)?,
+            input: 0,
             shared,
             clients: ClientOutputs::new(config, shard),
             venues: config.venues.iter().map(|venue| Kept::new(window(venue))).collect(),
@@ -317,6 +329,17 @@ impl<'a> Replay<'a> {
             Ok(Record::Refused { reason }) => Some(reason),
             _ => None,
         }
+    }
+
+    /// Whether there was room for what the shard says by itself. Past the end there was no answer: it waits, and is asked for
+    /// again by the first input to come. That it waited is then an answer like any other, or the next replay would send it.
+    fn has_room(&mut self, reason: Reason) -> bool {
+        if self.tape.at_end {
+            let (kind, head, _) = Record::Refused { reason }.encode();
+            self.tail.push((kind as u16, head.as_slice().to_vec()));
+            return false;
+        }
+        self.refusal().is_none()
     }
 
     /// An output came out: the journal has the same, or has ended.
@@ -402,20 +425,40 @@ impl Effects for Replay<'_> {
     }
 
     fn room_for_cancel(&mut self, _: VenueId) -> bool {
-        // Past the end there was no answer; the cancel waits and is asked for again by the first input to come.
-        !self.tape.at_end && self.refusal().is_none()
+        self.has_room(Reason::VenueFull)
     }
 
     fn room_for_notice(&mut self, _: ShardId) -> bool {
-        !self.tape.at_end && self.refusal().is_none()
+        self.has_room(Reason::ShardRingFull)
     }
 
-    fn to_client(&mut self, session: SessionId, message: &[u8]) {
+    fn to_client(&mut self, session: SessionId, sequence: Option<SequenceNumber>, message: &[u8]) {
+        let position = self.tape.next_position();
         self.output(&Record::ClientOutput { session, message });
         if let Some(output) = self.clients.get_mut(session) {
             output.push(message, 0);
+            if let Some(sequence) = sequence {
+                output.note(sequence, position);
+            }
         }
     }
+
+    fn hold(&mut self, session: SessionId, sequence: SequenceNumber, message: &[u8]) {
+        let position = self.tape.next_position();
+        self.output(&Record::ClientHeld { session, message });
+        if let Some(output) = self.clients.get_mut(session) {
+            output.note(sequence, position);
+        }
+    }
+
+    fn renumbered(&mut self, session: SessionId) {
+        if let Some(output) = self.clients.get_mut(session) {
+            output.renumber(self.input);
+        }
+    }
+
+    /// What was found is in the journal; what was not found yet is asked for again by the client, who has gone.
+    fn recall(&mut self, _: SessionId, _: &Recall) {}
 
     fn to_venue(&mut self, venue: VenueId, message: &[u8]) {
         let sequence = self.venues[usize::from(venue.0)].push(message);
@@ -490,6 +533,15 @@ impl<'a> Tape<'a> {
         };
         tape.advance()?;
         Ok(tape)
+    }
+
+    /// Where the record at hand stands, or the next one will.
+    const fn next_position(&self) -> u64 {
+        if self.at_end {
+            self.reader.position()
+        } else {
+            self.position
+        }
     }
 
     /// Gives the payload of the record at hand and reads the next.

@@ -17,7 +17,7 @@ use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
     AccountId, CancelOrder, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, Reason, ReplaceOrder, Request,
-    SessionId, ShardId, Timestamp, TradingDay, VenueId,
+    SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId,
 };
 
 /// The state of one shard.
@@ -274,10 +274,23 @@ impl Shard {
 
     /// A client's connection ended: cancel on disconnect, unless the session has it turned off.
     pub fn on_session_down<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
-        self.sessions.disconnected(now, session);
+        self.sessions.disconnected(now, session, effects);
         self.orders.on_session_lost(session);
         self.tell_other_shards(Content::SessionLost(session));
         self.send_waiting(now, effects);
+    }
+
+    /// A message that a session had sent once and needs again; an empty one could not be found.
+    pub fn on_recalled<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        recall: u64,
+        sequence: SequenceNumber,
+        message: &[u8],
+        effects: &mut E,
+    ) {
+        self.sessions.recalled(now, session, recall, sequence, message, effects);
     }
 
     /// A session's timer is due.
@@ -439,7 +452,7 @@ impl Shard {
                 remaining,
             };
             let length = native::encode_instrument_definition(&definition, &mut buffer);
-            effects.to_client(session, &buffer[..length]);
+            effects.to_client(session, None, &buffer[..length]);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::crossing::Lane;
 use crate::executor::Component;
 use crate::limits::{MAX_CROSSINGS_A_TURN, MAX_VENUE_MESSAGES_A_TURN, REPORTS_RESERVED_AN_INPUT};
 use crate::live::Live;
+use crate::recall::{self, Seekers};
 use crate::record::Record;
 use crate::shard::Shard;
 use crate::status::{Schedule, Status};
@@ -22,6 +23,8 @@ pub(crate) struct Worker<L> {
     pub(crate) clients: Clients,
     pub(crate) status: Arc<Status>,
     pub(crate) schedule: Schedule,
+    /// Looks up for all shards what sessions no longer hold; kept as long as one of them runs.
+    pub(crate) _seekers: Arc<Seekers>,
 }
 
 impl<L: Link> Component for Worker<L> {
@@ -37,6 +40,7 @@ impl<L: Link> Component for Worker<L> {
             is_busy |= self.crossings();
             is_busy |= self.timers();
             is_busy |= self.waiting();
+            is_busy |= recall::turn(&mut self.shard, &mut self.live);
             is_busy |= self.clients.receive(&mut self.shard, &mut self.live);
         }
         self.send();

@@ -10,7 +10,7 @@ use orders::Report;
 use proto::fix::{
     self, Application, Body, BusinessRejectReason, CancelRejectResponseTo, CloseReason, CompId, Digits,
     ExecutionReport, FixExecType, NewOrderSingle, OrdStatus, OrderCancelReject, OrderCancelReplaceRequest,
-    OrderCancelRequest, Output, ResetOnLogon, Role, Scratch, Session, Violation, msg_type, tag,
+    OrderCancelRequest, Output, Recall, ResetOnLogon, Role, Scratch, Session, Violation, msg_type, tag,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
@@ -26,6 +26,8 @@ pub(super) struct FixSession {
     /// The account of orders without one: the session's, when it has only one.
     account: AccountId,
     at_hand: AtHand,
+    /// Resets of the numbers so far, as far as the world has been told.
+    resets: u64,
 }
 
 /// The request that is being handled, in its own words: a refusal repeats them even where the gateway has none.
@@ -86,6 +88,7 @@ impl FixSession {
             cl_ord_ids: ClOrdIds::new(*cl_ord_ids),
             account: config.only_account(session.id).unwrap_or_default(),
             at_hand: AtHand::NOTHING,
+            resets: 0,
         }
     }
 
@@ -108,12 +111,36 @@ impl FixSession {
         self.session.on_connected(now, &mut Out { id: self.id, effects });
     }
 
-    pub(super) fn disconnected(&mut self, now: Timestamp) {
+    pub(super) fn disconnected<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
         self.session.on_disconnected(now);
+        self.tell_resets(effects);
     }
 
     pub(super) fn timer<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
         self.session.on_timer(now, &mut Out { id: self.id, effects });
+    }
+
+    /// A message that the session has asked for was looked up; an empty one could not be found.
+    pub(super) fn recalled<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        recall: u64,
+        sequence: SequenceNumber,
+        message: &[u8],
+        effects: &mut E,
+    ) {
+        let message = (!message.is_empty()).then_some(message);
+        let mut out = Out { id: self.id, effects };
+        self.session.on_recalled(now, recall, sequence, message, &mut out);
+    }
+
+    /// Tells the world when numbers started at 1 again.
+    fn tell_resets<E: Effects>(&mut self, effects: &mut E) {
+        let resets = self.session.counters().resets;
+        if resets != self.resets {
+            self.resets = resets;
+            effects.renumbered(self.id);
+        }
     }
 
     pub(super) fn next_timer(&self) -> Option<Timestamp> {
@@ -135,7 +162,9 @@ impl FixSession {
         effects: &mut E,
     ) -> Incoming {
         let mut out = Out { id: self.id, effects };
-        match self.session.on_frame(now, frame, scratch, &mut out) {
+        let application = self.session.on_frame(now, frame, scratch, &mut out);
+        self.tell_resets(effects);
+        match application {
             Some(application) => self.request(now, &application, instruments, effects),
             None => Incoming::Nothing,
         }
@@ -510,8 +539,17 @@ struct Out<'a, E> {
 }
 
 impl<E: Effects> Output for Out<'_, E> {
-    fn transmit(&mut self, _: SequenceNumber, message: &[u8]) {
-        self.effects.to_client(self.id, message);
+    fn transmit(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        self.effects.to_client(self.id, Some(sequence), message);
+    }
+
+    fn hold(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        self.effects.hold(self.id, sequence, message);
+    }
+
+    fn recall(&mut self, recall: Recall) -> bool {
+        self.effects.recall(self.id, &recall);
+        true
     }
 
     fn logged_on(&mut self, _: &fix::Logon<'_>) {}

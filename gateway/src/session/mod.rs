@@ -12,7 +12,7 @@ use crate::instruments::Instruments;
 use fix::FixSession;
 use orders::Report;
 use proto::fix::{CompId, Scratch};
-use types::{ClientOrderId, InstrumentId, Reason, Request, SessionId, ShardId, Timestamp};
+use types::{ClientOrderId, InstrumentId, Reason, Request, SequenceNumber, SessionId, ShardId, Timestamp};
 
 pub(crate) use cl_ord_ids::CL_ORD_IDS_MAX;
 pub(crate) use native::refuse_instruments;
@@ -219,9 +219,26 @@ impl Sessions {
     }
 
     /// A client's connection ended.
-    pub(crate) fn disconnected(&mut self, now: Timestamp, session: SessionId) {
+    pub(crate) fn disconnected<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
         if let Some(fix) = self.fix(session) {
-            fix.disconnected(now);
+            fix.disconnected(now, effects);
+        }
+    }
+
+    /// A message that a session has asked for was looked up; an empty one could not be found.
+    pub(crate) fn recalled<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        recall: u64,
+        sequence: SequenceNumber,
+        message: &[u8],
+        effects: &mut E,
+    ) {
+        if let Some(fix) = self.fix(session) {
+            fix.recalled(now, recall, sequence, message, effects);
+            let due = fix.next_timer();
+            self.note_timer(session, due);
         }
     }
 

@@ -54,12 +54,12 @@ pub(crate) fn refuse_instruments<E: Effects>(
 pub(super) fn reject<E: Effects>(session: SessionId, reject: &Reject, effects: &mut E) {
     let mut buffer = [0; MAX_MESSAGE_LENGTH];
     let length = native::encode_reject(reject, &mut buffer);
-    effects.to_client(session, &buffer[..length]);
+    effects.to_client(session, None, &buffer[..length]);
 }
 
 /// Sends a report.
 pub(super) fn report<E: Effects>(report: &ExecReport, effects: &mut E) {
     let mut buffer = [0; MAX_MESSAGE_LENGTH];
     let length = native::encode_report(report, &mut buffer);
-    effects.to_client(report.session, &buffer[..length]);
+    effects.to_client(report.session, None, &buffer[..length]);
 }

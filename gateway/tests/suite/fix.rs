@@ -33,7 +33,7 @@ pub(crate) fn order<'a>(cl_ord_id: &'a str, symbol: &'a str) -> NewOrderSingle<'
     }
 }
 
-fn field(message: &str, tag: u32) -> Option<&str> {
+pub(crate) fn field(message: &str, tag: u32) -> Option<&str> {
     message
         .split('|')
         .find_map(|field| field.strip_prefix(&format!("{tag}=")))

@@ -100,11 +100,6 @@ const INSTRUMENTS: &str = "id,symbol,tick_size,lot_size,reference_price,limit_cl
 2,BETA,0.01,100,50,default,0,sim
 ";
 
-/// The config of the fixture in a folder. Nobody is at its venue's address.
-pub(crate) fn config(folder: &Path) -> Config {
-    config_with_venue(folder, SocketAddr::from(([127, 0, 0, 1], 9)))
-}
-
 /// The config of the fixture with its venue at an address.
 pub(crate) fn config_with_venue(folder: &Path, venue: SocketAddr) -> Config {
     std::fs::write(folder.join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
@@ -129,8 +124,19 @@ pub(crate) fn alfa(time: Timestamp) -> Bbo {
 impl Fixture {
     /// Everything up, both clients logged on, ALFA at 99.99 to 100.01.
     pub(crate) fn new() -> Self {
+        Self::with("", "")
+    }
+
+    /// The same, with one part of the config replaced wherever it stands.
+    pub(crate) fn with(part: &str, other: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let config = config(folder.path());
+        std::fs::write(folder.path().join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
+        let text = if part.is_empty() {
+            CONFIG.to_owned()
+        } else {
+            CONFIG.replace(part, other)
+        };
+        let config = Config::parse(&text, folder.path()).expect("the config is right");
         let mut fixture = Self {
             shard: Harness::open(&config, Clock::start()).expect("the shard starts"),
             config,
@@ -140,10 +146,55 @@ impl Fixture {
             fix_sequence: 1,
             _folder: folder,
         };
-        fixture.shard.set_now(START);
-        fixture.shard.price(ALFA, &alfa(START));
-        fixture.shard.connect(NATIVE);
-        fixture.shard.connect(FIX);
+        fixture.begin();
+        fixture
+    }
+
+    /// A shard that goes on with a journal that another one began, and clients that come again. The FIX client goes on with
+    /// this number.
+    pub(crate) fn go_on(config: &Config, folder: TempDir, fix_sequence: u64, exec_id: u64) -> Self {
+        let mut fixture = Self {
+            shard: Harness::open(config, Clock::start()).expect("the shard goes on"),
+            config: config.clone(),
+            now: START,
+            venue_sequence: SequenceNumber(exec_id + 1),
+            exec_id,
+            fix_sequence,
+            _folder: folder,
+        };
+        fixture.begin();
+        fixture
+    }
+
+    fn begin(&mut self) {
+        self.shard.set_now(self.now);
+        self.shard.price(ALFA, &alfa(self.now));
+        self.shard.connect(NATIVE);
+        self.shard.connect(FIX);
+    }
+
+    /// The shard ends in good order and another one goes on with its journal; both clients come again.
+    pub(crate) fn restart(self) -> Self {
+        let Self {
+            config,
+            shard,
+            now,
+            venue_sequence,
+            exec_id,
+            fix_sequence,
+            _folder,
+        } = self;
+        shard.into_journal().close().expect("the journal closes");
+        let mut fixture = Self {
+            shard: Harness::open(&config, Clock::start()).expect("the shard starts again"),
+            config,
+            now,
+            venue_sequence,
+            exec_id,
+            fix_sequence,
+            _folder,
+        };
+        fixture.begin();
         fixture
     }
 
@@ -218,6 +269,11 @@ impl Fixture {
         encoder.finish().expect("it fits").to_vec()
     }
 
+    /// The next FIX message has the number 1.
+    pub(crate) const fn restart_fix_sequence(&mut self) {
+        self.fix_sequence = 1;
+    }
+
     /// What waits for the FIX client.
     pub(crate) fn fix_messages(&mut self) -> Vec<String> {
         let bytes = self.shard.sent_to_client(FIX);
@@ -228,6 +284,15 @@ impl Fixture {
             rest = &rest[length..];
         }
         assert!(rest.is_empty(), "the gateway writes whole messages");
+        messages
+    }
+
+    /// What comes to the FIX client until nothing more does.
+    pub(crate) fn all_fix_messages(&mut self) -> Vec<String> {
+        let mut messages = self.fix_messages();
+        while self.shard.turn() {
+            messages.extend(self.fix_messages());
+        }
         messages
     }
 

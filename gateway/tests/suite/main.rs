@@ -5,4 +5,5 @@ mod fixture;
 mod native;
 mod no_alloc;
 mod recovery;
+mod resend;
 mod room;

@@ -14,6 +14,8 @@ pub enum Kind {
     ClientEvent = 16,
     /// A frame of a client.
     ClientMessage = 17,
+    /// A message to a client that was looked up in this journal, because the session no longer had it.
+    ClientRecall = 19,
     /// A venue link: up, down, why.
     VenueEvent = 32,
     /// A message of a venue.
@@ -32,6 +34,8 @@ pub enum Kind {
     FeedEvent = 69,
     /// A numbered message to a client.
     ClientOutput = Self::OUTPUT | 17,
+    /// A message to a client that has its number and is not sent yet.
+    ClientHeld = Self::OUTPUT | 18,
     /// A numbered message to a venue.
     VenueOutput = Self::OUTPUT | 33,
     /// A numbered message to another shard.
@@ -50,6 +54,7 @@ impl Kind {
         Self::DayRoll,
         Self::ClientEvent,
         Self::ClientMessage,
+        Self::ClientRecall,
         Self::VenueEvent,
         Self::VenueMessage,
         Self::ShardMessage,
@@ -59,6 +64,7 @@ impl Kind {
         Self::FeedMessage,
         Self::FeedEvent,
         Self::ClientOutput,
+        Self::ClientHeld,
         Self::VenueOutput,
         Self::ShardOutput,
         Self::FeedOutput,

@@ -351,6 +351,7 @@ impl Session {
 
     fn reset_numbers(&mut self) {
         self.day_ended = false;
+        self.counters.resets += 1;
         self.inbound.reset();
         self.outbound.reset();
     }

@@ -112,6 +112,8 @@ pub struct SessionCounters {
     pub logons: u64,
     /// Logons that failed.
     pub logons_refused: u64,
+    /// Times that both numbers started at 1 again.
+    pub resets: u64,
 }
 
 impl<'f> Application<'f> {
