@@ -1,6 +1,6 @@
 //! The FIX client's side.
 
-use crate::fixture::{Fixture, START};
+use crate::fixture::{FIX, Fixture, START};
 use proto::fix::{Body, Encoder, NewOrderSingle, OrderCancelRequest, msg_type, tag};
 use types::{ExecType, Price, Request, Trigger};
 
@@ -114,4 +114,60 @@ fn refusals_by_fix_repeat_what_was_asked() {
     let seen = [35, 11, 41, 102, 434].map(|tag| field(&refused[0], tag));
     assert_eq!(seen, [Some("9"), Some("A-4"), Some("NEVER"), Some("1"), Some("1")]);
     assert_eq!(fixture.sent().0, 0, "nothing of this reached the venue");
+}
+
+/// A request that may have been sent before under another number.
+struct PossResend<'a>(NewOrderSingle<'a>);
+
+impl Body for PossResend<'_> {
+    fn msg_type(&self) -> &'static [u8] {
+        self.0.msg_type()
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encoder.flag(tag::POSS_RESEND, true);
+        self.0.encode(encoder);
+    }
+}
+
+#[test]
+fn a_possible_resend_of_an_order_that_was_seen_is_ignored() {
+    let mut fixture = logged_on();
+    fixture.fix(&order("A-1", "ALFA"));
+    assert_eq!(fixture.sent().0, 1);
+    assert_eq!(
+        fixture.fix(&PossResend(order("A-1", "ALFA"))),
+        Vec::<String>::new(),
+        "its first answer was given"
+    );
+    assert_eq!(fixture.sent().0, 1);
+    fixture.fix(&PossResend(order("A-2", "ALFA")));
+    assert_eq!(fixture.sent().0, 2, "one that was not seen is an order");
+    fixture.fix(&order("A-3", "ALFA"));
+    assert_eq!(fixture.sent().0, 3, "its number was used up");
+}
+
+#[test]
+fn orders_that_come_early_are_taken_in_order_once_the_gap_is_filled() {
+    let mut fixture = logged_on();
+    let [first, second, third] = [("A-1", 10), ("A-2", 20), ("A-3", 30)].map(|(id, quantity)| {
+        fixture.fix_bytes(&NewOrderSingle {
+            quantity,
+            ..order(id, "ALFA")
+        })
+    });
+    fixture.shard.client(FIX, &third);
+    fixture.shard.client(FIX, &second);
+    let asked = fixture.fix_messages();
+    assert_eq!(
+        [35, 7, 16].map(|tag| field(&asked[0], tag)),
+        [Some("2"), Some("2"), Some("0")]
+    );
+    assert_eq!((asked.len(), fixture.sent().0), (1, 0));
+    fixture.shard.client(FIX, &first);
+    let (count, last) = fixture.sent();
+    let Some(Request::New(last)) = last else {
+        panic!("{last:?}")
+    };
+    assert_eq!((count, last.quantity.0), (3, 30), "in the order of their numbers");
 }

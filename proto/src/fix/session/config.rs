@@ -107,7 +107,7 @@ impl fmt::Debug for CompId {
 }
 
 impl SessionConfig {
-    /// The usual settings: FIX 4.4, heartbeats every 30 s, clocks within 120 s, 10 s to log on or out and 2 s to close,
+    /// The usual settings: FIX 4.4, heartbeats every 30 s, clocks within 120 s, 10 s to log on or out and 1 s to close,
     /// numbers that go on from one connection to the next, 1,024 messages kept, and 16 KiB of what comes early.
     #[must_use]
     pub fn new(role: Role, sender_comp_id: CompId, target_comp_id: CompId) -> Self {
@@ -123,7 +123,7 @@ impl SessionConfig {
             sending_time_tolerance: Duration::from_secs(120),
             logon_timeout: Duration::from_secs(10),
             logout_timeout: Duration::from_secs(10),
-            close_timeout: Duration::from_secs(2),
+            close_timeout: Duration::from_secs(1),
             time_precision: TimePrecision::Milliseconds,
             store_messages: 1_024,
             store_bytes: 256 * 1_024,

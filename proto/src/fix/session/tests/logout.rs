@@ -10,7 +10,7 @@ fn a_logout_is_answered_and_the_peer_closes() {
     // The last word was said: what is sent now waits for the next logon.
     assert!(end.sends("late").is_empty());
     assert!(end.receives("35=0|34=3|").is_empty());
-    assert_eq!(end.waits(Duration::from_secs(60)), ["2 s: close: LogoutTimeout: "]);
+    assert_eq!(end.waits(Duration::from_secs(60)), ["1 s: close: LogoutTimeout: "]);
     end.drop_connection();
     end.connect();
     end.receives("35=A|34=3|98=0|108=30|");
@@ -68,7 +68,7 @@ fn a_logout_whose_gap_stays_is_answered_after_a_while() {
     );
     assert_eq!(
         end.waits(Duration::from_secs(10)),
-        ["2 s: logged out: ", "2 s: 35=5|34=3|", "4 s: close: LogoutTimeout: "]
+        ["2 s: logged out: ", "2 s: 35=5|34=3|", "3 s: close: LogoutTimeout: "]
     );
     // What is missing is asked for at the next logon.
     assert_eq!(end.numbers().0, 3);
@@ -146,7 +146,7 @@ fn a_peer_that_is_turned_away_and_says_nothing_is_closed() {
     for (message, logout, reason) in WRONG {
         let mut end = End::logged_on();
         assert_eq!(end.receives(message).last().unwrap(), logout);
-        assert_eq!(end.waits(Duration::from_secs(60)), [format!("2 s: close: {reason}: ")]);
+        assert_eq!(end.waits(Duration::from_secs(60)), [format!("1 s: close: {reason}: ")]);
     }
 }
 
