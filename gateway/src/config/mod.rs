@@ -166,6 +166,10 @@ pub enum ProtocolConfig {
         versions: Vec<Version>,
         /// Whether each logon starts both numbers at 1, unasked.
         reset_on_logon: bool,
+        /// Whether each Logon says which number is expected next (789), also to a client that does not say it.
+        next_expected: bool,
+        /// How many messages a client is asked for at a time when some are missing; 0 is all at once.
+        resend_chunk: u64,
         /// ClOrdIDs that may be used in a day.
         cl_ord_ids: usize,
     },

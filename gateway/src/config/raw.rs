@@ -146,6 +146,8 @@ pub(super) struct Session {
     #[serde(skip)]
     pub(super) template: Option<u16>,
     pub(super) reset_on_logon: Option<bool>,
+    pub(super) next_expected: Option<bool>,
+    pub(super) resend_chunk: Option<u64>,
     pub(super) cl_ord_ids: Option<usize>,
     pub(super) user: Option<String>,
     pub(super) allow: Option<Vec<String>>,

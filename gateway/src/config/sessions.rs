@@ -142,6 +142,8 @@ fn fix(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
         our_comp_id: comp_id(id, "our_comp_id", raw.our_comp_id.as_ref())?,
         versions: versions(id, raw.versions.as_deref())?,
         reset_on_logon: raw.reset_on_logon.unwrap_or(false),
+        next_expected: raw.next_expected.unwrap_or(false),
+        resend_chunk: raw.resend_chunk.unwrap_or(0),
         cl_ord_ids: raw.cl_ord_ids.ok_or_else(|| missing(id, "cl_ord_ids"))?,
     })
 }
@@ -153,6 +155,8 @@ fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
         ("our_comp_id", raw.our_comp_id.is_some()),
         ("versions", raw.versions.is_some()),
         ("reset_on_logon", raw.reset_on_logon.is_some()),
+        ("next_expected", raw.next_expected.is_some()),
+        ("resend_chunk", raw.resend_chunk.is_some()),
         ("cl_ord_ids", raw.cl_ord_ids.is_some()),
     ] {
         if is_there {

@@ -66,6 +66,8 @@ impl FixSession {
             our_comp_id,
             versions,
             reset_on_logon,
+            next_expected,
+            resend_chunk,
             cl_ord_ids,
             ..
         } = &session.protocol
@@ -76,6 +78,8 @@ impl FixSession {
         let client = comp_id(client_comp_id.as_deref().unwrap_or(NOBODY));
         let mut settings = fix::SessionConfig::new(Role::Acceptor, comp_id(our_comp_id), client);
         settings.versions.clone_from(versions);
+        settings.next_expected = *next_expected;
+        settings.resend_chunk = *resend_chunk;
         if *reset_on_logon {
             settings.reset_on_logon = ResetOnLogon::Always;
         }
