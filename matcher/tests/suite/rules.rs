@@ -3,7 +3,7 @@
 use matcher::{BookIndex, Capacity, Level, Matcher, NewOrder, OwnerId, Priority, Rejected, Replace, Report, SelfMatch};
 use types::{OrderId, OrderType, Price, Quantity, Reason, Side, TimeInForce};
 
-const BOOK: BookIndex = BookIndex(0);
+pub(crate) const BOOK: BookIndex = BookIndex(0);
 
 fn matcher() -> Matcher {
     Matcher::new(
@@ -17,7 +17,7 @@ fn matcher() -> Matcher {
     )
 }
 
-fn order(id: u64, side: Side, price: i64, quantity: u64) -> NewOrder {
+pub(crate) fn order(id: u64, side: Side, price: i64, quantity: u64) -> NewOrder {
     NewOrder {
         id: OrderId(id),
         book: BOOK,
@@ -37,7 +37,7 @@ fn add(matcher: &mut Matcher, order: NewOrder) -> Vec<Report> {
 }
 
 /// Maker, price and quantity of each trade.
-fn trades(reports: &[Report]) -> Vec<(u64, i64, u64)> {
+pub(crate) fn trades(reports: &[Report]) -> Vec<(u64, i64, u64)> {
     reports
         .iter()
         .filter_map(|report| match report {
@@ -47,7 +47,7 @@ fn trades(reports: &[Report]) -> Vec<(u64, i64, u64)> {
         .collect()
 }
 
-fn reason(reports: &[Report]) -> Reason {
+pub(crate) fn reason(reports: &[Report]) -> Reason {
     match reports.last() {
         Some(Report::Rejected(Rejected { reason, .. }) | Report::Canceled { reason, .. }) => *reason,
         _ => Reason::None,

@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::journal::Journal;
 use super::live::{Line, Live};
-use super::record::{Input, Output};
+use super::record::{Input, Output, Timer};
 use super::recovery::{CoreConfig, Recovered, Recovery, RecoveryError};
 use super::{MarketCapacity, MarketConfig, SessionRules};
 use latency::Recorder;
@@ -181,6 +181,8 @@ enum Step {
     Request(usize, Request),
     History(Vec<u8>),
     HistoryStarted,
+    HistoryTold,
+    Timer(Timer),
     Down(usize),
     Day,
     Garbage(usize),
@@ -225,16 +227,9 @@ impl Script {
                     account: AccountId(u32::from(session.0)),
                     session,
                     side,
-                    order_type: OrderType::Limit,
-                    time_in_force: if a > 200 {
-                        TimeInForce::ImmediateOrCancel
-                    } else {
-                        TimeInForce::Day
-                    },
-                    price,
+                    price: if a / 16 == 8 { Price::NULL } else { price },
                     quantity,
-                    trigger: Trigger::NONE,
-                    terms: OrderTerms::NONE,
+                    ..of_kind(a / 16, price)
                 }),
             ),
             6 => Step::Request(
@@ -275,7 +270,7 @@ impl Script {
                     .to_vec(),
             ),
             14 => Step::History(OrderDelete::new(stamp, reference).as_bytes().to_vec()),
-            _ => match b % 6 {
+            _ => match b % 10 {
                 0 => Step::HistoryStarted,
                 1 => Step::Down(place),
                 2 => Step::Day,
@@ -287,10 +282,55 @@ impl Script {
                         instrument: None,
                     }),
                 ),
+                6 => Step::HistoryTold,
+                7 => Step::Timer(Timer::Expiry),
+                8 => Step::Timer(if c % 2 == 0 {
+                    Timer::OpeningCall
+                } else {
+                    Timer::ClosingCall
+                }),
+                9 => Step::Timer(Timer::Uncross),
                 _ => Step::Garbage(place),
             },
         };
         self.steps.push(step);
+    }
+}
+
+/// Type, time in force and terms of an order by a small number: half of them plain.
+fn of_kind(kind: u8, price: Price) -> NewOrder {
+    let (order_type, time_in_force) = match kind {
+        8 => (OrderType::Stop, TimeInForce::Day),
+        9 => (OrderType::StopLimit, TimeInForce::GoodTillCancel),
+        10 => (OrderType::PegPrimary, TimeInForce::Day),
+        11 => (OrderType::PegMid, TimeInForce::Day),
+        12 => (OrderType::Limit, TimeInForce::Day),
+        13 => (OrderType::Limit, TimeInForce::GoodTillDate),
+        14 => (OrderType::Limit, TimeInForce::AtTheClose),
+        15 => (OrderType::Limit, TimeInForce::ImmediateOrCancel),
+        _ => (OrderType::Limit, TimeInForce::Day),
+    };
+    NewOrder {
+        client_order_id: ClientOrderId(0),
+        instrument: InstrumentId(0),
+        account: AccountId(0),
+        session: SessionId(0),
+        side: Side::Buy,
+        order_type,
+        time_in_force,
+        price,
+        quantity: Quantity(0),
+        trigger: Trigger::NONE,
+        terms: OrderTerms {
+            stop_price: if order_type.is_stop() { price } else { Price::NULL },
+            display: Quantity(if kind == 12 { 2 } else { 0 }),
+            expires: if kind == 13 {
+                TIME + Duration(50)
+            } else {
+                Timestamp::NONE
+            },
+            ..OrderTerms::NONE
+        },
     }
 }
 
@@ -314,6 +354,8 @@ fn run(live: &mut Live<Held, Memory>, now: Timestamp, step: &Step) {
                 },
             );
         }
+        Step::HistoryTold => live.input(now, &Input::HistoryTold),
+        Step::Timer(timer) => live.input(now, &Input::Timer(*timer)),
         Step::Down(place) => live.input(now, &Input::SessionDown(SESSIONS[*place])),
         Step::Day => live.input(now, &Input::Day(TradingDay(20_250_303))),
     }
@@ -401,14 +443,17 @@ proptest! {
         for (count, step) in Script::new(&choices).steps.iter().enumerate() {
             let from = match step {
                 Step::Request(place, _) | Step::Down(place) | Step::Garbage(place) => Some(*place),
-                Step::History(_) | Step::HistoryStarted | Step::Day => None,
+                Step::History(_) | Step::HistoryStarted | Step::HistoryTold | Step::Timer(_) | Step::Day => None,
             };
             if from.is_none_or(|place| live.has_room_for_event(place)) {
                 run(&mut live, TIME, step);
             }
             for line in &mut live.lines {
                 line.link.unacknowledged = line.link.unacknowledged.saturating_sub(reads[count % reads.len()]);
-                prop_assert!(line.link.room() >= 2 * live.engine.market.open_orders(line.session));
+                let market = &live.engine.market;
+                prop_assert!(
+                    line.link.room() >= market.reports_reserved(line.session) || market.open_orders(line.session) == 0
+                );
             }
         }
     }

@@ -136,7 +136,7 @@ impl Floor {
                 let market = self
                     .market
                     .orders(id, side)
-                    .map(|order| (order.id.0, order.price, order.leaves.0 * lot));
+                    .map(|order| (order.id.0, order.price, order.shown.0 * lot));
                 let feed = self.feed_book.side(locate, side);
                 let feed = feed
                     .iter()

@@ -2,17 +2,18 @@
 //! with a book that was built of the feed alone, after every input.)
 
 use crate::market::{ALPHA, BETA, Collected, Floor, KEEPER, LOCATES, ONE, TWO, cents, cents_e4, config, stamp};
-use matcher::SelfMatch;
+use matcher::{Auction, SelfMatch};
 use proptest::prelude::*;
 use proto::itch::{
-    AddOrder, AddOrderAttributed, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice, OrderReplace, Stock,
+    self, AddOrder, AddOrderAttributed, Message, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
+    OrderReplace, Stock,
 };
 use sim::exchange::MarketCapacity;
 use std::collections::BTreeMap;
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
-    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, TimeInForce, TradingDay,
-    Trigger,
+    AccountId, CancelOrder, ClientOrderId, Duration, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
+    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, SessionId, Side, TimeInForce, Timestamp,
+    TradingDay, Trigger,
 };
 use zerocopy::IntoBytes;
 
@@ -50,9 +51,11 @@ enum Input {
         session: SessionId,
         instrument: usize,
         side: Side,
-        price: Option<u32>,
+        price: u32,
         lots: u64,
-        ioc: bool,
+        order_type: OrderType,
+        time_in_force: TimeInForce,
+        terms: OrderTerms,
     },
     Cancel {
         session: SessionId,
@@ -63,6 +66,7 @@ enum Input {
         which: usize,
         price: u32,
         lots: u64,
+        terms: OrderTerms,
     },
     MassCancel {
         session: SessionId,
@@ -75,6 +79,11 @@ enum Input {
         session: SessionId,
     },
     Day,
+    HistoryTold,
+    /// Time goes on, and orders expire.
+    Later,
+    Call(Auction),
+    Uncross,
 }
 
 fn session() -> impl Strategy<Value = SessionId> {
@@ -83,6 +92,67 @@ fn session() -> impl Strategy<Value = SessionId> {
 
 fn side() -> impl Strategy<Value = Side> {
     prop::sample::select(vec![Side::Buy, Side::Sell])
+}
+
+fn order_type() -> impl Strategy<Value = OrderType> {
+    prop_oneof![
+        12 => Just(OrderType::Limit),
+        2 => Just(OrderType::Market),
+        2 => prop::sample::select(vec![OrderType::Stop, OrderType::StopLimit]),
+        2 => prop::sample::select(vec![OrderType::PegPrimary, OrderType::PegMid]),
+    ]
+}
+
+fn time_in_force() -> impl Strategy<Value = TimeInForce> {
+    use TimeInForce::{AtTheClose, AtTheOpening, Day, FillOrKill, GoodTillCancel, GoodTillDate, ImmediateOrCancel};
+    prop_oneof![
+        12 => Just(Day),
+        3 => prop::sample::select(vec![ImmediateOrCancel, FillOrKill]),
+        2 => prop::sample::select(vec![GoodTillCancel, GoodTillDate]),
+        1 => prop::sample::select(vec![AtTheOpening, AtTheClose]),
+    ]
+}
+
+/// More than any order may have; [`fitting`] takes away what does not belong.
+fn terms() -> impl Strategy<Value = OrderTerms> {
+    let lots = || prop_oneof![3 => Just(0_u64), 1 => 1_u64..6];
+    (
+        95_i64..106,
+        lots(),
+        lots(),
+        -2_i64..3,
+        1_u64..40,
+        prop::bool::weighted(0.2),
+    )
+        .prop_map(|(stop, display, min_quantity, offset, after, post_only)| OrderTerms {
+            stop_price: cents(stop),
+            display: Quantity(display),
+            min_quantity: Quantity(min_quantity),
+            peg_offset: cents(offset),
+            expires: START + Duration(after * STEP),
+            post_only,
+        })
+}
+
+fn fitting(order_type: OrderType, time_in_force: TimeInForce, terms: OrderTerms) -> OrderTerms {
+    let stop = order_type.is_stop();
+    let rests = order_type != OrderType::Market && !time_in_force.is_immediate();
+    OrderTerms {
+        stop_price: if stop { terms.stop_price } else { Price::NULL },
+        peg_offset: if order_type.is_pegged() {
+            terms.peg_offset
+        } else {
+            Price(0)
+        },
+        display: if rests { terms.display } else { Quantity::ZERO },
+        min_quantity: if rests { Quantity::ZERO } else { terms.min_quantity },
+        expires: if time_in_force == TimeInForce::GoodTillDate {
+            terms.expires
+        } else {
+            Timestamp::NONE
+        },
+        post_only: rests && !stop && terms.post_only,
+    }
 }
 
 fn input() -> impl Strategy<Value = Input> {
@@ -105,13 +175,20 @@ fn input() -> impl Strategy<Value = Input> {
             Input::ReplaceRecorded { original, reference, lots, price }
         }),
         1 => prop_oneof![1 => Just(Input::Restart), 1 => Just(Input::Day)],
-        12 => (session(), instrument.clone(), side(), prop::option::weighted(0.9, price.clone()), client_lots.clone(), prop::bool::weighted(0.2))
-            .prop_map(|(session, instrument, side, price, lots, ioc)| {
-                Input::New { session, instrument, side, price, lots, ioc }
+        2 => Just(Input::HistoryTold),
+        2 => Just(Input::Later),
+        1 => prop::sample::select(vec![Auction::Opening, Auction::Closing]).prop_map(Input::Call),
+        2 => Just(Input::Uncross),
+        16 => (
+            (session(), instrument.clone(), side(), price.clone(), client_lots.clone()),
+            (order_type(), time_in_force(), terms()),
+        )
+            .prop_map(|((session, instrument, side, price, lots), (order_type, time_in_force, terms))| {
+                Input::New { session, instrument, side, price, lots, order_type, time_in_force, terms }
             }),
         4 => (session(), any::<usize>()).prop_map(|(session, which)| Input::Cancel { session, which }),
-        6 => (session(), any::<usize>(), price, client_lots).prop_map(|(session, which, price, lots)| {
-            Input::Replace { session, which, price, lots }
+        6 => (session(), any::<usize>(), price, client_lots, terms()).prop_map(|(session, which, price, lots, terms)| {
+            Input::Replace { session, which, price, lots, terms }
         }),
         1 => (session(), prop::option::of(instrument)).prop_map(|(session, instrument)| {
             Input::MassCancel { session, instrument }
@@ -130,6 +207,16 @@ struct Told {
     number: ClientOrderId,
     quantity: Quantity,
     cumulative: Quantity,
+    order_type: OrderType,
+    time_in_force: TimeInForce,
+}
+
+/// What an input may cause, as it was said before.
+struct Bounds {
+    published: usize,
+    reports: usize,
+    /// Each session's.
+    sessions: [usize; 3],
 }
 
 struct Run {
@@ -138,6 +225,8 @@ struct Run {
     told: BTreeMap<OrderId, Told>,
     /// All numbers that the clients gave to orders, for requests that come too late as well.
     numbers: Vec<(SessionId, ClientOrderId)>,
+    /// Of the order that the input brings.
+    kind: (OrderType, TimeInForce),
 }
 
 impl Run {
@@ -152,6 +241,7 @@ impl Run {
             floor: Floor::with(&config(capacity, self_match)),
             told: BTreeMap::new(),
             numbers: Vec::new(),
+            kind: (OrderType::Limit, TimeInForce::Day),
         }
     }
 
@@ -159,12 +249,24 @@ impl Run {
         self.floor.out = Collected::default();
         match self.request_of(input) {
             Some(request) => {
+                let bounds = self.bounds(Some(&request));
                 self.floor.request(&request);
+                self.check_bounds(&bounds);
                 self.check_request(&request);
             }
             None => {
+                let bounds = self.bounds(None);
                 self.history_of(input);
-                self.check_history();
+                self.check_bounds(&bounds);
+                let is_recorded = matches!(
+                    input,
+                    Input::Add { .. }
+                        | Input::Execute { .. }
+                        | Input::Reduce { .. }
+                        | Input::Delete { .. }
+                        | Input::ReplaceRecorded { .. }
+                );
+                self.check_fills(!is_recorded);
             }
         }
         let reports = std::mem::take(&mut self.floor.out.reports);
@@ -177,6 +279,44 @@ impl Run {
         assert_eq!(self.told.len(), self.floor.market.client_order_count());
     }
 
+    fn bounds(&self, request: Option<&Request>) -> Bounds {
+        let market = &self.floor.market;
+        let needed = request.map_or(0, |request| market.reports_needed(request));
+        let of = |session: SessionId| {
+            let needed = if request.is_some_and(|request| request.session() == session) {
+                needed
+            } else {
+                0
+            };
+            market.reports_reserved(session) + needed
+        };
+        Bounds {
+            published: market.published_max() + 4,
+            // Each may have its counterpart at the other side of the trade.
+            reports: market.reports_max() + 2 * needed + 3,
+            sessions: [of(ONE), of(TWO), of(KEEPER)],
+        }
+    }
+
+    /// No input causes more than was said.
+    fn check_bounds(&self, bounds: &Bounds) {
+        let out = &self.floor.out;
+        assert!(out.feed.len() <= bounds.published, "{} published", out.feed.len());
+        assert!(out.reports.len() <= bounds.reports, "{} reports", out.reports.len());
+        for (session, most) in [ONE, TWO, KEEPER].into_iter().zip(bounds.sessions) {
+            let told = out
+                .reports
+                .iter()
+                .filter(|(report, _)| report.session == session)
+                .count();
+            assert!(
+                told <= most,
+                "{told} reports for session {session}, {most} expected: {:?}",
+                out.told()
+            );
+        }
+    }
+
     fn request_of(&mut self, input: &Input) -> Option<Request> {
         let number = self.floor.number();
         Some(match *input {
@@ -186,29 +326,29 @@ impl Run {
                 side,
                 price,
                 lots,
-                ioc,
+                order_type,
+                time_in_force,
+                terms,
             } => {
                 self.numbers.push((session, number));
+                self.kind = (order_type, time_in_force);
+                let has_price = !matches!(order_type, OrderType::Market | OrderType::Stop);
                 Request::New(NewOrder {
                     client_order_id: number,
                     instrument: [ALPHA, BETA][instrument],
                     account: AccountId(u32::from(session.0)),
                     session,
                     side,
-                    order_type: if price.is_some() {
-                        OrderType::Limit
+                    order_type,
+                    time_in_force,
+                    price: if has_price {
+                        cents(i64::from(price))
                     } else {
-                        OrderType::Market
+                        Price::NULL
                     },
-                    time_in_force: if ioc {
-                        TimeInForce::ImmediateOrCancel
-                    } else {
-                        TimeInForce::Day
-                    },
-                    price: price.map_or(Price::NULL, |price| cents(i64::from(price))),
                     quantity: Quantity(lots),
                     trigger: Trigger::NONE,
-                    terms: OrderTerms::NONE,
+                    terms: fitting(order_type, time_in_force, terms),
                 })
             }
             Input::Cancel { session, which } => {
@@ -226,8 +366,17 @@ impl Run {
                 which,
                 price,
                 lots,
+                terms,
             } => {
                 let (orig_client_order_id, instrument, side) = self.pick(session, which)?;
+                let live = self
+                    .told
+                    .values()
+                    .find(|told| (told.session, told.number) == (session, orig_client_order_id));
+                let (order_type, time_in_force) = live.map_or((OrderType::Limit, TimeInForce::Day), |told| {
+                    (told.order_type, told.time_in_force)
+                });
+                let has_price = order_type != OrderType::Stop;
                 self.numbers.push((session, number));
                 Request::Replace(ReplaceOrder {
                     client_order_id: number,
@@ -235,9 +384,13 @@ impl Run {
                     instrument,
                     session,
                     side,
-                    price: cents(i64::from(price)),
+                    price: if has_price {
+                        cents(i64::from(price))
+                    } else {
+                        Price::NULL
+                    },
                     quantity: Quantity(lots),
-                    terms: OrderTerms::NONE,
+                    terms: fitting(order_type, time_in_force, terms),
                 })
             }
             Input::MassCancel { session, instrument } => Request::MassCancel(MassCancel {
@@ -338,10 +491,12 @@ impl Run {
             }
             Input::Restart => {
                 floor.input(|market, now, out| market.on_history_started(now, out));
+                let started = std::mem::take(&mut floor.out);
                 for (locate, stock) in LOCATES {
-                    let directory = proto::itch::StockDirectory::new(stamp(locate), Stock(*stock), 100, false);
+                    let directory = itch::StockDirectory::new(stamp(locate), Stock(*stock), 100, false);
                     floor.input(|market, now, out| market.on_history(now, directory.as_bytes(), out));
                 }
+                floor.out = started;
             }
             Input::Down { session } => {
                 floor.input(|market, now, out| market.on_session_down(now, session, out));
@@ -355,7 +510,25 @@ impl Run {
             }
             Input::Day => {
                 floor.input(|market, now, out| market.on_day(now, TradingDay(20_250_303), out));
-                assert_eq!(floor.market.client_order_count(), 0);
+                let lasting = self.told.values().filter(|told| {
+                    matches!(
+                        told.time_in_force,
+                        TimeInForce::GoodTillCancel | TimeInForce::GoodTillDate
+                    )
+                });
+                assert!(floor.market.client_order_count() <= lasting.count());
+            }
+            Input::HistoryTold => {
+                floor.input(|market, now, out| market.on_history_told(now, out));
+            }
+            Input::Later => {
+                floor.input(|market, now, out| market.on_expiry(now, out));
+            }
+            Input::Call(auction) => {
+                floor.input(|market, now, out| market.on_call(now, auction, out));
+            }
+            Input::Uncross => {
+                floor.input(|market, now, out| market.on_uncross(now, out));
             }
             _ => {}
         }
@@ -367,7 +540,7 @@ impl Run {
         let is_answer = |report: &ExecReport| {
             report.session == request.session()
                 && report.client_order_id == request.client_order_id()
-                && report.exec_type != ExecType::Fill
+                && !matches!(report.exec_type, ExecType::Fill | ExecType::Triggered)
                 && !(report.exec_type == ExecType::Canceled && report.reason != Reason::Requested)
         };
         assert_eq!(
@@ -376,39 +549,29 @@ impl Run {
             "{request:?}: {:?}",
             out.reports
         );
-        let number = request.client_order_id();
-        let (mut taken, mut made) = (0, 0);
-        for (report, _) in out
-            .reports
-            .iter()
-            .filter(|(report, _)| report.exec_type == ExecType::Fill)
-        {
-            let lots = report.last_quantity.0 * lot(report.instrument);
-            *(if report.client_order_id == number {
-                &mut taken
-            } else {
-                &mut made
-            }) += lots;
-        }
-        assert_eq!(taken, executed(out, |_| true), "the feed and the taker differ");
-        assert_eq!(
-            made,
-            executed(out, |reference| reference >> 63 == 1),
-            "the feed and the makers differ"
-        );
+        self.check_fills(true);
     }
 
-    /// History fills clients only by executions that the feed tells.
-    fn check_history(&self) {
+    /// What was filled is what the feed tells: executions of what rests, by clients' orders or by the recording, and
+    /// auctions.
+    fn check_fills(&self, by_clients: bool) {
         let out = &self.floor.out;
         let fills = out
             .reports
             .iter()
             .filter(|(report, _)| report.exec_type == ExecType::Fill);
-        let made: u64 = fills
+        let filled: u64 = fills
             .map(|(report, _)| report.last_quantity.0 * lot(report.instrument))
             .sum();
-        assert_eq!(made, executed(out, |reference| reference >> 63 == 1));
+        let made = executed(out, |reference| reference >> 63 == 1);
+        let taken = if by_clients { executed(out, |_| true) } else { 0 };
+        let crossed: u64 = out.feed.iter().map(|message| shares_crossed(message)).sum();
+        let recorded: u64 = out
+            .feed
+            .iter()
+            .map(|message| shares_of_history_in_auction(message))
+            .sum();
+        assert_eq!(filled, made + taken + 2 * crossed - recorded);
     }
 
     /// Each report fits what was told of the order before.
@@ -424,6 +587,8 @@ impl Run {
                     number: report.client_order_id,
                     quantity: report.quantity,
                     cumulative: Quantity::ZERO,
+                    order_type: self.kind.0,
+                    time_in_force: self.kind.1,
                 };
                 assert!(self.told.insert(id, told).is_none(), "one order is new twice");
             }
@@ -445,7 +610,14 @@ impl Run {
             ExecType::Canceled | ExecType::Expired => {
                 assert!(self.told.remove(&id).is_some(), "an order ends twice");
             }
-            ExecType::Triggered => {}
+            ExecType::Triggered => {
+                let told = self.told.get_mut(&id).expect("a trigger of a live order");
+                told.order_type = match told.order_type {
+                    OrderType::Stop => OrderType::Market,
+                    OrderType::StopLimit => OrderType::Limit,
+                    other => panic!("{other:?} is no stop"),
+                };
+            }
             ExecType::Rejected
             | ExecType::RequestRejected
             | ExecType::MassCancelAccepted
@@ -494,13 +666,45 @@ fn executed(out: &Collected, counts: impl Fn(u64) -> bool) -> u64 {
         .sum()
 }
 
+/// Shares that an auction traded.
+fn shares_crossed(message: &[u8]) -> u64 {
+    match itch::parse(message) {
+        Ok(Message::CrossTrade(cross)) => cross.shares.get(),
+        _ => 0,
+    }
+}
+
+/// Shares that a recorded order traded in an auction.
+fn shares_of_history_in_auction(message: &[u8]) -> u64 {
+    match itch::parse(message) {
+        Ok(Message::OrderExecutedWithPrice(executed)) if !executed.is_printable() => {
+            let is_recorded = executed.executed.reference.get() >> 63 == 0;
+            if is_recorded {
+                executed.executed.shares.get().into()
+            } else {
+                0
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// When a [`Floor`] begins, and the time between two of its inputs.
+const START: Timestamp = Timestamp(1_700_000_000_000_000_000);
+const STEP: u64 = 1_000;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn quantities_add_up_and_the_feed_shows_the_book(
         inputs in prop::collection::vec(input(), 1..150),
-        self_match in prop::sample::select(vec![SelfMatch::Allow, SelfMatch::CancelNewest]),
+        self_match in prop::sample::select(vec![
+            SelfMatch::Allow,
+            SelfMatch::CancelNewest,
+            SelfMatch::CancelOldest,
+            SelfMatch::CancelBoth,
+        ]),
     ) {
         let mut run = Run::new(self_match);
         for input in &inputs {
