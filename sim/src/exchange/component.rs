@@ -8,6 +8,7 @@ use super::market::MarketCounters;
 use super::market_data::{FeedConfig, FeedSocket, HistoryConfig, HistorySocket, SocketCounters};
 use super::record::{Input, Timer};
 use super::recovery::{Recovered, RecoveryError};
+use super::schedule::AuctionTimes;
 use super::{FeedNumbers, Market};
 use journal::JournalError;
 use latency::clock::Clock;
@@ -27,6 +28,7 @@ pub struct Exchange<L, J> {
     live: Live<L, J>,
     feed: FeedSocket,
     history: Option<HistorySocket>,
+    auctions: Option<AuctionTimes>,
 }
 
 /// What an [`Exchange`] is put together from.
@@ -39,6 +41,8 @@ pub struct Parts<L, J> {
     pub journal: J,
     /// The trading day.
     pub day: TradingDay,
+    /// When its auctions are; `None`: there is none.
+    pub auctions: Option<AuctionTimes>,
     /// Where the feed goes.
     pub feed: FeedConfig,
     /// Where the recording comes from, if there is one.
@@ -104,6 +108,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
             mut links,
             journal,
             day,
+            auctions,
             feed,
             history,
             clock,
@@ -141,7 +146,12 @@ impl<L: Link, J: Journal> Exchange<L, J> {
         if journal_day != Some(day) {
             live.input(now, &Input::Day(day));
         }
-        Ok(Self { live, feed, history })
+        Ok(Self {
+            live,
+            feed,
+            history,
+            auctions,
+        })
     }
 
     /// Does what there is to do at `now` and never blocks. Whether there was anything.
@@ -324,6 +334,13 @@ impl<L: Link, J: Journal> Exchange<L, J> {
     /// Does what the time has come for.
     fn take_timers(&mut self, now: Timestamp) -> bool {
         let mut worked = false;
+        let steps_done = self.live.engine.auction_steps;
+        if let Some(timer) = self.auctions.and_then(|auctions| auctions.due(steps_done, now))
+            && self.live.has_room_for_timer()
+        {
+            self.live.input(now, &Input::Timer(timer));
+            worked = true;
+        }
         for _ in 0..EXPIRIES_PER_TURN {
             let is_due = self
                 .live

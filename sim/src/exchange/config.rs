@@ -8,6 +8,7 @@ use super::market::{MarketCapacity, MarketConfig, SessionRules};
 use super::market_data::{FeedConfig, HistoryConfig};
 use super::recovery::CoreConfig;
 use super::room;
+use super::schedule::AuctionTimes;
 use matcher::SelfMatch;
 use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, TcpLinkConfig};
 use net::options::UdpOptions;
@@ -26,6 +27,8 @@ pub struct ExchangeConfig {
     pub instruments: PathBuf,
     /// The trading day that it begins or goes on with.
     pub trading_day: TradingDay,
+    /// When its auctions are; `None`: orders trade as they come, all day.
+    pub auctions: Option<AuctionTimes>,
     /// The CPU its thread is pinned to; `None` leaves it unpinned.
     pub cpu: Option<usize>,
     /// What its thread does when there is nothing to do.
@@ -156,6 +159,7 @@ mod raw {
         pub(super) cpu: Option<usize>,
         pub(super) idle: Idle,
         pub(super) capacity: Capacity,
+        pub(super) auctions: Option<Auctions>,
         pub(super) feed: Feed,
         pub(super) history: Option<History>,
         pub(super) journal: Option<Journal>,
@@ -185,6 +189,15 @@ mod raw {
         pub(super) levels: usize,
         pub(super) client_orders: usize,
         pub(super) special_orders: usize,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Auctions {
+        pub(super) opening_call: String,
+        pub(super) opening: String,
+        pub(super) closing_call: String,
+        pub(super) closing: String,
     }
 
     #[derive(Deserialize)]
@@ -264,6 +277,12 @@ impl raw::Exchange {
             .map(raw::Session::check)
             .collect::<Result<Vec<_>, _>>()?;
         check_special_orders(&capacity, &sessions)?;
+        let auctions = self.auctions.as_ref().map(raw::Auctions::check).transpose()?;
+        if auctions.is_some() && self.history.is_some() {
+            return Err(
+                "[auctions] and [history] exclude each other: recorded orders do not trade among themselves".to_owned(),
+            );
+        }
         let history_window = self.history.as_ref().map_or(0, |history| history.window_messages);
         in_range("[history] window_messages", history_window, 0, WINDOW_MAX)?;
         in_range(
@@ -275,6 +294,7 @@ impl raw::Exchange {
         Ok(ExchangeConfig {
             instruments: base.join(self.instruments),
             trading_day: trading_day(self.trading_day)?,
+            auctions,
             cpu: self.cpu,
             idle: match self.idle {
                 raw::Idle::Spin => Idle::Spin,
@@ -326,6 +346,13 @@ impl raw::Capacity {
             levels: self.levels,
             client_orders: self.client_orders,
         })
+    }
+}
+
+impl raw::Auctions {
+    fn check(&self) -> Result<AuctionTimes, String> {
+        AuctionTimes::parse([&self.opening_call, &self.opening, &self.closing_call, &self.closing])
+            .map_err(|what| format!("[auctions]: {what}"))
     }
 }
 
@@ -468,6 +495,24 @@ mod tests {
         assert!(matches!(config.sessions[0].link, LinkConfig::Tcp(_)));
         let error = changed("transport = \"ltp\"", "transport = \"tcp\"").unwrap_err();
         assert!(error.to_string().contains("TCP needs user"), "{error}");
+    }
+
+    #[test]
+    fn a_market_without_a_recording_may_have_auctions() {
+        let auctions = "[auctions]\nopening_call = \"09:25:00\"\nopening = \"09:30:00\"\nclosing_call = \"15:55:00\"\n\
+                        closing = \"16:00:00\"\n";
+        let error = changed("[capacity]", &format!("{auctions}[capacity]")).unwrap_err();
+        assert!(error.to_string().contains("exclude each other"), "{error}");
+        let text = std::fs::read_to_string(PATH).unwrap();
+        let (before, history) = text.split_once("\n[history]").unwrap();
+        let (_, after) = history.split_once("\n[journal]").unwrap();
+        let with = |auctions: &str| {
+            ExchangeConfig::parse(&format!("{before}\n{auctions}[journal]{after}"), Path::new("/base"))
+        };
+        assert!(with(auctions).unwrap().auctions.is_some());
+        assert!(with("").unwrap().auctions.is_none());
+        let error = with(&auctions.replace("16:00:00", "15:00:00")).unwrap_err();
+        assert!(error.to_string().contains("[auctions]: each time"), "{error}");
     }
 
     #[test]

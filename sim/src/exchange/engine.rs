@@ -28,6 +28,8 @@ pub(super) struct Engine {
     numbers: Vec<SessionNumbers>,
     /// Where the recording goes on.
     pub(super) history: Option<FeedNumbers>,
+    /// Steps of the day's auctions that are done.
+    pub(super) auction_steps: usize,
 }
 
 /// Where the numbers of a session's two directions stand.
@@ -75,6 +77,7 @@ impl Engine {
             publisher,
             numbers: sessions.into_iter().map(numbers).collect(),
             history: None,
+            auction_steps: 0,
         })
     }
 
@@ -99,7 +102,10 @@ impl Engine {
         let (market, out) = (&mut self.market, &mut applying);
         match *input {
             Input::Started { .. } => market.on_started(now, out),
-            Input::Day(day) => market.on_day(now, day, out),
+            Input::Day(day) => {
+                self.auction_steps = 0;
+                market.on_day(now, day, out);
+            }
             Input::HistoryStarted { session, next } => {
                 self.history = Some(FeedNumbers { session, next });
                 market.on_history_started(now, out);
@@ -110,10 +116,15 @@ impl Engine {
                 market.on_history(now, message, out);
             }
             Input::HistoryTold => market.on_history_told(now, out),
-            Input::Timer(Timer::Expiry) => market.on_expiry(now, out),
-            Input::Timer(Timer::OpeningCall) => market.on_call(now, Auction::Opening, out),
-            Input::Timer(Timer::ClosingCall) => market.on_call(now, Auction::Closing, out),
-            Input::Timer(Timer::Uncross) => market.on_uncross(now, out),
+            Input::Timer(timer) => {
+                self.auction_steps += usize::from(timer != Timer::Expiry);
+                match timer {
+                    Timer::Expiry => market.on_expiry(now, out),
+                    Timer::OpeningCall => market.on_call(now, Auction::Opening, out),
+                    Timer::ClosingCall => market.on_call(now, Auction::Closing, out),
+                    Timer::Uncross => market.on_uncross(now, out),
+                }
+            }
             Input::SessionDown(session) => market.on_session_down(now, session, out),
             Input::SessionStalled(session) => market.on_session_stalled(now, session, out),
             Input::Message {

@@ -34,6 +34,7 @@ mod record;
 mod recovery;
 mod requests;
 mod room;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +47,7 @@ pub use market::{Market, MarketCapacity, MarketConfig, MarketCounters, Outputs, 
 pub use market_data::{FeedConfig, HistoryConfig, SocketCounters};
 pub use open::AnyJournal;
 pub use recovery::{CoreConfig, Recovered, Recovery, RecoveryError};
+pub use schedule::AuctionTimes;
 
 use proto::mold::Session;
 use types::SequenceNumber;

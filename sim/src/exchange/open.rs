@@ -58,6 +58,7 @@ impl<D: Datagram> Exchange<AnyLink<D>, AnyJournal> {
             links,
             journal,
             day: config.trading_day,
+            auctions: config.auctions,
             feed: config.feed.clone(),
             history: config.history,
             clock,

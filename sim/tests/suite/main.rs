@@ -5,4 +5,5 @@ mod feed_book;
 mod history_rules;
 mod market;
 mod market_properties;
+mod order_types;
 mod request_rules;

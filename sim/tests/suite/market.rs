@@ -244,6 +244,11 @@ impl Floor {
         self.input(|market, now, out| market.on_request(now, request.session(), request, Reason::None, out))
     }
 
+    /// Time of the last input.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
     pub(crate) fn number(&mut self) -> ClientOrderId {
         self.next_number += 1;
         ClientOrderId(self.next_number)
