@@ -109,6 +109,8 @@ enum Step {
     Deliver(usize, usize),
     /// The next message to a side is garbled on its way.
     Garble(usize),
+    /// A side receives a message that its peer never sent, and that ends the connection.
+    Wrong(usize, usize),
     /// A side's owner finds so many of the messages that were recalled.
     Recall(usize, usize),
     Wait(u64),
@@ -245,6 +247,7 @@ impl Pair {
             Step::Garble(to) if self.connected => {
                 self.ends[1 - to].out.messages.pop_front();
             }
+            Step::Wrong(index, kind) if self.connected => self.wrong(index, kind),
             Step::Recall(index, count) => self.ends[index].finds(self.now, count),
             Step::Wait(millis) => self.wait(Duration::from_millis(millis)),
             Step::Logout(index) => {
@@ -252,6 +255,22 @@ impl Pair {
             }
             _ => (),
         }
+    }
+
+    fn wrong(&mut self, index: usize, kind: usize) {
+        let side = &mut self.ends[index];
+        // With number 1 a session that has seen nothing yet would take it for its first.
+        if side.session.next_inbound() == SequenceNumber(1) {
+            return;
+        }
+        let names = ["49=CLIENT|56=GATE|", "49=GATE|56=CLIENT|"][index];
+        let message = [
+            format!("8=FIX.4.1|35=0|34=1|{names}"),
+            format!("35=0|34=0|{names}"),
+            format!("35=0|34=1|{names}"),
+        ];
+        let bytes = wire(&message[kind], side.session.version(), self.now);
+        side.takes(self.now, Input::Frame(bytes));
     }
 
     fn deliver(&mut self, to: usize, count: usize) {
@@ -382,6 +401,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0_usize..2).prop_map(Step::Send),
         8 => (0_usize..2, 1_usize..8).prop_map(|(to, count)| Step::Deliver(to, count)),
         1 => (0_usize..2).prop_map(Step::Garble),
+        1 => (0_usize..2, 0_usize..3).prop_map(|(index, kind)| Step::Wrong(index, kind)),
         2 => (0_usize..2, 1_usize..4).prop_map(|(index, count)| Step::Recall(index, count)),
         1 => (0_u64..12_000).prop_map(Step::Wait),
         1 => (0_usize..2).prop_map(Step::Logout),
@@ -441,6 +461,8 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
     #[test]
     fn whatever_breaks_everything_arrives_once_and_in_order_and_inputs_rebuild_it(
         settings in settings(),

@@ -75,15 +75,17 @@ fn a_gap_fill_that_comes_early_waits_too() {
 
 #[test]
 fn a_message_that_waited_is_rejected_in_its_turn() {
-    let mut end = End::logged_on();
-    assert_eq!(end.receives("35=1|34=3|"), ["35=2|34=2|7=2|16=0|"]);
-    assert_eq!(
-        end.receives("35=D|34=2|11=a|"),
-        [
-            "application 2: 11=a|",
-            "35=3|34=3|45=3|58=Required tag missing|371=112|372=1|373=1|"
-        ]
-    );
+    for (early, kind, tag) in [("35=1|34=3|", 1, 112), ("35=2|34=3|7=1|", 2, 16)] {
+        let mut end = End::logged_on();
+        assert_eq!(end.receives(early), ["35=2|34=2|7=2|16=0|"]);
+        assert_eq!(
+            end.receives("35=D|34=2|11=a|"),
+            [
+                "application 2: 11=a|".to_string(),
+                format!("35=3|34=3|45=3|58=Required tag missing|371={tag}|372={kind}|373=1|")
+            ]
+        );
+    }
 }
 
 #[test]
