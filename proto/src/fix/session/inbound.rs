@@ -268,7 +268,9 @@ impl Session {
                 self.say(&Heartbeat { test_req_id }, out);
             }
             // One that waited was answered when it came, unless there is something wrong with it.
-            msg_type::RESEND_REQUEST if turn == Turn::Waited => drop(ResendRequest::decode(message)?),
+            msg_type::RESEND_REQUEST if turn == Turn::Waited => {
+                ResendRequest::decode(message)?;
+            }
             msg_type::RESEND_REQUEST => self.on_resend_request(message)?,
             msg_type::SEQUENCE_RESET => self.on_gap_fill(sequence, message)?,
             msg_type::LOGOUT => self.on_logout(message, out),
