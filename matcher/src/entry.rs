@@ -171,7 +171,7 @@ impl Matcher {
             });
         }
         let slot = self.allocate(order.id, order.owner, lots, terms);
-        self.link(slot, place);
+        self.link(slot, place, lots);
         if has_terms {
             self.terms[terms].slot = slot;
             self.count_terms(order.book, terms);

@@ -7,9 +7,10 @@ use crate::pool::{NONE, Pool};
 use crate::record::{Book, LevelRecord, Order, Place, Queue, Taker, threshold};
 use crate::report::{Rejected, Report, Sink};
 use crate::terms::{Aside, Terms};
+use crate::view::RestingOrder;
 use crate::{MAX_BOOKS, MAX_ORDERS, MAX_QUANTITY, MAX_SPECIAL};
 use alloc::vec::Vec;
-use types::{OrderId, OrderTerms, OrderType, Price, Reason, Side, TimeInForce};
+use types::{OrderId, OrderTerms, OrderType, Price, Quantity, Reason, Side, TimeInForce};
 
 /// The books and everything in them.
 #[derive(Debug)]
@@ -120,7 +121,7 @@ impl Matcher {
             match stopped {
                 None if may_rest => {
                     let slot = self.allocate(order.id, order.owner, taker.leaves, NONE);
-                    self.rest(slot, order.side, order.book, order.price, sink);
+                    self.rest(slot, &taker, order.price, sink);
                 }
                 _ => sink.report(taker.canceled(stopped.unwrap_or(Reason::Unfilled))),
             }
@@ -182,7 +183,7 @@ impl Matcher {
         let stopped = self.trade(&mut taker, sink);
         if taker.leaves > 0 && stopped.is_none() {
             self.orders[slot].set_lots(taker.leaves);
-            self.rest(slot, side, book, replace.price, sink);
+            self.rest(slot, &taker, replace.price, sink);
         } else {
             self.forget(book, slot);
             if let Some(reason) = stopped.filter(|_| taker.leaves > 0) {
@@ -275,11 +276,20 @@ impl Matcher {
         }
     }
 
-    /// Puts an order that is in no level into the book.
+    /// Puts what is left of a plain order into the book.
     #[inline]
-    pub(crate) fn rest(&mut self, slot: u32, side: Side, book: BookIndex, price: Price, sink: &mut impl Sink) {
-        self.link(slot, Place::book(book, side, price));
-        sink.report(Report::Rested(self.resting_order(slot)));
+    pub(crate) fn rest(&mut self, slot: u32, taker: &Taker, price: Price, sink: &mut impl Sink) {
+        let &Taker { book, side, leaves, .. } = taker;
+        self.link(slot, Place::book(book, side, price), leaves);
+        sink.report(Report::Rested(RestingOrder {
+            id: OrderId(taker.id),
+            owner: taker.owner,
+            book,
+            side,
+            price,
+            leaves: Quantity(leaves),
+            shown: Quantity(leaves),
+        }));
     }
 
     /// Ends every event that may cause more: stops and pegged orders follow.

@@ -32,7 +32,7 @@ impl Matcher {
         }
         sink.report(Report::Accepted { id: order.id });
         let slot = self.allocate(order.id, order.owner, order.quantity.0, NONE);
-        self.rest(slot, order.side, order.book, order.price, sink);
+        self.rest(slot, &Taker::new(order), order.price, sink);
         let book = &mut self.books[order.book.0 as usize];
         book.gathering = book.is_crossed();
         self.check(order.book);
@@ -152,7 +152,7 @@ impl Matcher {
             self.forget(place.book, slot);
             return false;
         }
-        self.link(slot, place);
+        self.link(slot, place, self.orders[slot].lots());
         sink.report(Report::Replenished(self.resting_order(slot)));
         true
     }

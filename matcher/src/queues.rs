@@ -38,8 +38,9 @@ impl Matcher {
                 .is_some()
     }
 
-    /// Puts an order that is in no level at the end of the queue at `place`. There is room for a level if it needs one.
-    pub(crate) fn link(&mut self, slot: u32, place: Place) {
+    /// Puts an order of `lots` that is in no level at the end of the queue at `place`. There is room for a level if it needs
+    /// one.
+    pub(crate) fn link(&mut self, slot: u32, place: Place, lots: u64) {
         let key = place.key();
         let known = self
             .ladder_of(place.book, place.queue, place.side)
@@ -52,7 +53,6 @@ impl Matcher {
                 level
             }
         };
-        let lots = self.orders[slot].lots();
         let level = &mut self.levels[level_slot];
         let tail = level.tail;
         level.tail = slot;
@@ -165,7 +165,8 @@ impl Matcher {
         description
     }
 
-    /// A place in the book with an owner's order that is not in it yet: slot and index.
+    /// Slot and index entry of an order that is in no level yet.
+    #[inline]
     pub(crate) fn allocate(&mut self, id: OrderId, owner: OwnerId, lots: u64, terms: u32) -> u32 {
         let slot = self.orders.allocate(Order::new(id, owner, lots, terms));
         self.index.insert(id.0, slot);
