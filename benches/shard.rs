@@ -20,7 +20,9 @@ use gateway::Config;
 use gateway::harness::Harness;
 use journal::{JournalWriter, Watermark};
 use latency::clock::Clock;
-use proto::fix::{self, Body, Encoder, MessageHeader, NewOrderSingle, TimePrecision, Version, msg_type, tag};
+use proto::fix::{
+    self, Body, Encoder, MessageHeader, NewOrderSingle, OrderFields, TimePrecision, Version, msg_type, tag,
+};
 use proto::{native, soup};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -355,6 +357,7 @@ impl Bench {
                         time_in_force: b'0',
                         transact_time: self.now,
                         trigger: Trigger::new(1, number),
+                        fields: OrderFields::NONE,
                     };
                     encode_fix(sender, self.now, &order, bytes);
                 }

@@ -6,10 +6,11 @@
 //! Messages are numbered a lane, on both sides, and both journals hold them. So a restart finds out what was on the way:
 //! the receiving shard knows the last number it took, the sending shard has what follows in its journal.
 
+use orders::{OrderStatus, Report};
 use proto::native;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
-use types::{AccountId, ClientOrderId, ExecReport, Notional, Price, Request, SequenceNumber, SessionId, ShardId};
+use types::{AccountId, ClientOrderId, Notional, Price, Request, SequenceNumber, SessionId, ShardId};
 
 /// One shard's ends of the lanes to and from another shard.
 #[derive(Debug)]
@@ -47,8 +48,8 @@ pub(crate) enum Content {
     Request(Request),
     /// A client of the sending shard is lost.
     SessionLost(SessionId),
-    /// A report for a client of the receiving shard, and the order's traded notional.
-    Report(ExecReport, Notional),
+    /// A report for a client of the receiving shard.
+    Report(Report),
 }
 
 #[derive(Debug)]
@@ -65,7 +66,7 @@ pub(crate) const MAX_LENGTH: usize = REPORT_HEAD + native::MAX_ANSWER_LENGTH;
 const _: () = assert!(MAX_LENGTH > native::MAX_MESSAGE_LENGTH, "a request fits as well");
 
 /// Bytes before the native report in a report between shards.
-const REPORT_HEAD: usize = 1 + 8 + 4 + 8 + 16;
+const REPORT_HEAD: usize = 1 + 8 + 4 + 8 + 16 + 1;
 
 const REQUEST: u8 = 1;
 const SESSION_LOST: u8 = 2;
@@ -209,7 +210,7 @@ impl Content {
     pub(crate) const fn lane(&self) -> Lane {
         match self {
             Self::Request(_) | Self::SessionLost(_) => Lane::Requests,
-            Self::Report(..) => Lane::Reports,
+            Self::Report(_) => Lane::Reports,
         }
     }
 
@@ -225,14 +226,15 @@ impl Content {
                 buffer[1..3].copy_from_slice(&session.0.to_le_bytes());
                 3
             }
-            Self::Report(report, traded) => {
+            Self::Report(Report { exec, traded, status }) => {
                 buffer[0] = REPORT;
                 // What a native report leaves out, because its client knows it.
-                buffer[1..9].copy_from_slice(&report.orig_client_order_id.0.to_le_bytes());
-                buffer[9..13].copy_from_slice(&report.account.0.to_le_bytes());
-                buffer[13..21].copy_from_slice(&report.price.0.to_le_bytes());
-                buffer[21..REPORT_HEAD].copy_from_slice(&traded.0.to_le_bytes());
-                REPORT_HEAD + native::encode_report(report, &mut buffer[REPORT_HEAD..])
+                buffer[1..9].copy_from_slice(&exec.orig_client_order_id.0.to_le_bytes());
+                buffer[9..13].copy_from_slice(&exec.account.0.to_le_bytes());
+                buffer[13..21].copy_from_slice(&exec.price.0.to_le_bytes());
+                buffer[21..37].copy_from_slice(&traded.0.to_le_bytes());
+                buffer[37] = *status as u8;
+                REPORT_HEAD + native::encode_report(exec, &mut buffer[REPORT_HEAD..])
             }
         }
     }
@@ -247,11 +249,16 @@ impl Content {
                 let (account, rest) = rest.split_first_chunk()?;
                 let (price, rest) = rest.split_first_chunk()?;
                 let (traded, rest) = rest.split_first_chunk()?;
-                let mut report = native::decode_report(rest).ok()?;
-                report.orig_client_order_id = ClientOrderId(u64::from_le_bytes(*orig));
-                report.account = AccountId(u32::from_le_bytes(*account));
-                report.price = Price(i64::from_le_bytes(*price));
-                Some(Self::Report(report, Notional(i128::from_le_bytes(*traded))))
+                let (&status, rest) = rest.split_first()?;
+                let mut exec = native::decode_report(rest).ok()?;
+                exec.orig_client_order_id = ClientOrderId(u64::from_le_bytes(*orig));
+                exec.account = AccountId(u32::from_le_bytes(*account));
+                exec.price = Price(i64::from_le_bytes(*price));
+                Some(Self::Report(Report {
+                    exec,
+                    traded: Notional(i128::from_le_bytes(*traded)),
+                    status: OrderStatus::from_u8(status)?,
+                }))
             }
             _ => None,
         }

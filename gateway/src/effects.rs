@@ -27,11 +27,11 @@ pub trait Effects {
     /// The reason that the client is told.
     fn reserve_room(&mut self, session: SessionId, destination: Destination) -> Result<(), Reason>;
 
-    /// Reserves room for so many messages to a client.
+    /// Reserves room for so many messages to a client, or to the shard that has it.
     ///
     /// # Errors
-    /// [`Reason::ReportRingFull`].
-    fn reserve_reports(&mut self, session: SessionId, count: usize) -> Result<(), Reason>;
+    /// [`Reason::ReportRingFull`]; [`Reason::JournalFull`].
+    fn reserve_reports(&mut self, session: SessionId, shard: Option<ShardId>, count: usize) -> Result<(), Reason>;
 
     /// Reserves notional, 1e-4, of the account's limit that spans shards.
     ///

@@ -16,7 +16,7 @@ use latency::Recorder;
 use latency::clock::Clock;
 use net::Link;
 use net::link::{LinkCounters, LinkEvent};
-use types::{Bbo, InstrumentId, SequenceNumber, SessionId, ShardId, Timestamp, VenueId};
+use types::{Bbo, InstrumentId, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId};
 
 /// Shard 0 of a config, every venue up.
 pub struct Harness {
@@ -113,6 +113,12 @@ impl Harness {
             is_busy = true;
         }
         is_busy
+    }
+
+    /// A new trading day.
+    pub fn roll(&mut self, day: TradingDay) {
+        self.live.append(&Record::DayRolled { day });
+        self.shard.on_day_roll(self.live.now, day, &mut self.live);
     }
 
     /// Whether the journal has room for a good many inputs and all that follows from them, so that none is refused.

@@ -3,7 +3,9 @@
 use crate::client_output::ClientOutputs;
 use crate::crossing::{Crossing, Lane};
 use crate::effects::{Destination, Effects};
-use crate::limits::{JOURNAL_RESERVE_BYTES, NOTICES_RESERVED, REPORTS_HELD_A_TURN};
+use crate::limits::{
+    JOURNAL_RESERVE_BYTES, MAX_REPORT_LENGTH, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES, REPORTS_HELD_A_TURN,
+};
 use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
@@ -190,11 +192,21 @@ impl<L: Link> Effects for Live<L> {
         }
     }
 
-    fn reserve_reports(&mut self, session: SessionId, count: usize) -> Result<(), Reason> {
-        if self.clients.has_room_for(session, count) {
-            return Ok(());
+    fn reserve_reports(&mut self, session: SessionId, shard: Option<ShardId>, count: usize) -> Result<(), Reason> {
+        let has_room = match shard {
+            Some(shard) => self
+                .crossing(shard)
+                .is_some_and(|crossing| crossing.room(Lane::Reports) >= count),
+            None => self.clients.has_room_for(session, count),
+        };
+        if !has_room {
+            return self.refused(Reason::ReportRingFull);
         }
-        self.refused(Reason::ReportRingFull)
+        let bytes = count * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES);
+        if !self.journal.room(JOURNAL_RESERVE_BYTES + bytes) {
+            return self.refused(Reason::JournalFull);
+        }
+        Ok(())
     }
 
     fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason> {

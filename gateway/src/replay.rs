@@ -406,7 +406,7 @@ impl Effects for Replay<'_> {
         self.refusal().map_or(Ok(()), Err)
     }
 
-    fn reserve_reports(&mut self, _: SessionId, _: usize) -> Result<(), Reason> {
+    fn reserve_reports(&mut self, _: SessionId, _: Option<ShardId>, _: usize) -> Result<(), Reason> {
         self.refusal().map_or(Ok(()), Err)
     }
 

@@ -16,8 +16,9 @@ use orders::{Orders, Report, Sink};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
-    AccountId, CancelOrder, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, Reason, ReplaceOrder, Request,
-    SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId,
+    AccountId, CancelOrder, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId,
+    OrderStatusRequest, Reason, ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
+    VenueId,
 };
 
 /// The state of one shard.
@@ -109,7 +110,8 @@ impl Shard {
             Request::Cancel(cancel) => self.on_cancel(now, cancel, effects),
             Request::Replace(replace) => self.on_replace(now, replace, effects),
             Request::MassCancel(mass) => self.on_mass_cancel(now, mass, effects),
-            Request::Status(_) | Request::MassStatus(_) => self.refuse(now, request, Reason::UnsupportedOrder, effects),
+            Request::Status(status) => self.on_status(now, status, effects),
+            Request::MassStatus(mass) => self.on_mass_status(now, mass, effects),
         }
     }
 
@@ -217,6 +219,59 @@ impl Shard {
         }
     }
 
+    fn on_status<E: Effects>(&mut self, now: Timestamp, status: &OrderStatusRequest, effects: &mut E) {
+        if let Some(shard) = self.elsewhere(status.instrument) {
+            return self.cross(now, shard, &Request::Status(*status), effects);
+        }
+        let report = self.orders.status(status);
+        self.report(now, &report, effects);
+    }
+
+    /// How the orders of a session stand. Those of other shards come from there, each shard's with an end of its own; the
+    /// session's shard tells the client of the last end alone.
+    fn on_mass_status<E: Effects>(&mut self, now: Timestamp, mass: &MassStatusRequest, effects: &mut E) {
+        let home = self.sessions.shard_elsewhere(mass.session);
+        let spans = home.is_none() && mass.instrument.is_none() && self.shards > 1;
+        let of_other = mass.instrument.and_then(|instrument| self.elsewhere(instrument));
+        let count = self.orders.count_open(mass);
+        if spans && self.notices.len() + usize::from(self.shards) > self.notices.capacity() / 2 {
+            return self.refuse(now, &Request::MassStatus(*mass), Reason::ShardRingFull, effects);
+        }
+        if home.is_none() {
+            let total = (!spans && of_other.is_none()).then_some(count);
+            let shards = if spans { self.shards } else { 1 };
+            if !self.sessions.begin_mass_status(mass, shards, total) {
+                return self.refuse(now, &Request::MassStatus(*mass), Reason::RequestPending, effects);
+            }
+        }
+        if let Some(shard) = of_other {
+            return self.cross(now, shard, &Request::MassStatus(*mass), effects);
+        }
+        if spans {
+            self.tell_other_shards(Content::Request(Request::MassStatus(*mass)));
+        }
+        if let Err(reason) = effects.reserve_reports(mass.session, home, count as usize + 1) {
+            return self.refuse(now, &Request::MassStatus(*mass), reason, effects);
+        }
+        let Self {
+            orders,
+            sessions,
+            instruments,
+            ..
+        } = self;
+        orders.mass_status(
+            mass,
+            &mut Reports {
+                now,
+                sessions,
+                instruments,
+                effects,
+            },
+        );
+        let end = self.orders.end_mass_status(mass, count, Reason::None);
+        self.report(now, &end, effects);
+    }
+
     /// Tells every other shard what concerns all of them, as soon as there is room.
     fn tell_other_shards(&mut self, content: Content) {
         for shard in (0..self.shards).map(ShardId).filter(|&shard| shard != self.id) {
@@ -320,7 +375,7 @@ impl Shard {
         match Content::decode(message) {
             Some(Content::Request(request)) => self.on_request(now, &request, effects),
             Some(Content::SessionLost(session)) => self.orders.on_session_lost(session),
-            Some(Content::Report(exec, traded)) => self.report(now, &Report { exec, traded }, effects),
+            Some(Content::Report(report)) => self.report(now, &report, effects),
             None => self.counters.malformed_crossings += 1,
         }
         self.send_waiting(now, effects);
@@ -335,6 +390,7 @@ impl Shard {
             ..
         } = self;
         orders.on_day_roll(
+            now,
             day,
             &mut Reports {
                 now,
@@ -434,7 +490,7 @@ impl Shard {
         let verdict = if count == 0 {
             Err(Reason::UnknownInstrument)
         } else {
-            effects.reserve_reports(session, count)
+            effects.reserve_reports(session, None, count)
         };
         if let Err(reason) = verdict {
             return session::refuse_instruments(session, wanted, reason, effects);
@@ -468,7 +524,7 @@ struct Reports<'a, E> {
 impl<E: Effects> Sink for Reports<'_, E> {
     fn report(&mut self, report: &Report) {
         match self.sessions.shard_elsewhere(report.exec.session) {
-            Some(shard) => send_to_shard(shard, &Content::Report(report.exec, report.traded), self.effects),
+            Some(shard) => send_to_shard(shard, &Content::Report(*report), self.effects),
             None => {
                 self.sessions.report(self.now, report, self.instruments, self.effects);
                 self.effects.reported(&report.exec);

@@ -50,7 +50,10 @@ impl Orders {
             account.change(order.side, Default::default(), order.claim());
             sessions[order.session as usize] += 1;
             waiting[usize::from(order.venue.0)] += u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
-            client_ids += 1 + usize::from(order.replace.is_some());
+            let by_client = order
+                .cancel
+                .is_some_and(|cancel| cancel.client_order_id != ClientOrderId(0));
+            client_ids += 1 + usize::from(order.replace.is_some()) + usize::from(by_client);
         }
         for (kept, mut counted) in self.positions.entries().iter().zip(positions) {
             (counted.bought, counted.sold) = (kept.bought, kept.sold);
@@ -75,7 +78,7 @@ impl Orders {
                 return Err(AuditError::WaitingCancels(VenueId(index)));
             }
         }
-        if self.by_client_id.length() == client_ids {
+        if self.by_client_id.length() == client_ids + self.done.length() {
             Ok(())
         } else {
             Err(AuditError::ClientIds)

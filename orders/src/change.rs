@@ -2,14 +2,13 @@
 //! never held back by one; nothing follows a cancel.
 
 use crate::exposure::shared_units;
-use crate::map::NIL;
 use crate::order::{Order, PendingCancel, PendingReplace};
-use crate::report::{ForVenue, Report};
+use crate::report::{ForVenue, OrderStatus, Report};
 use crate::risk::{Reference, Terms};
-use crate::state::Orders;
+use crate::state::{Named, Orders};
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, OrderId, OrderType, Price, Quantity,
-    Reason, ReplaceOrder, SessionId, Side, TimeInForce, Timestamp, VenueId,
+    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, OrderId, OrderTerms, OrderType, Price,
+    Quantity, Reason, ReplaceOrder, SessionId, Side, Timestamp, VenueId,
 };
 
 /// A cancel that can be sent.
@@ -36,6 +35,8 @@ struct Replacement {
     slot: u32,
     venue: VenueId,
     account: AccountId,
+    /// The price at which the order would count for exposure.
+    weight_price: Price,
     /// What it takes of its account's shared limit, 1e-4.
     need: i64,
 }
@@ -80,6 +81,9 @@ impl Orders {
         self.begin_change(version, cancel.session, cancel.client_order_id);
         self.counters.cancels += 1;
         self.unqueue_cancel(slot);
+        // What comes next may name the order by the number of this request.
+        let session = self.table.order(slot).session;
+        self.by_client_id.insert(cancel.client_order_id.0, session, slot);
         self.send_cancel(now, slot, cancel.client_order_id, Reason::Requested)
     }
 
@@ -88,7 +92,8 @@ impl Orders {
         self.refuse_change(&Change::from(cancel), reason)
     }
 
-    /// Form and pre-trade risk of a replace. One that only takes lots off the order passes every limit.
+    /// Form and pre-trade risk of a replace. One that only takes lots off the order passes every limit, also when it leaves
+    /// no more than what is filled: then the order is over, filled at that.
     ///
     /// # Errors
     /// Why it must be refused.
@@ -103,39 +108,34 @@ impl Orders {
         if order.cancel.is_some() || order.replace.is_some() {
             return Err(Reason::RequestPending);
         }
-        if order.order_type != OrderType::Limit || order.time_in_force != TimeInForce::Day {
-            return Err(Reason::UnsupportedOrder);
-        }
-        let terms = Terms {
-            order_type: order.order_type,
-            price: replace.price,
-            quantity: replace.quantity,
-        };
+        let mut replace = *replace;
+        let terms = order.replaced_by(&mut replace)?;
         let instrument = &self.instruments[order.instrument as usize];
-        terms.check_form(instrument)?;
-        if replace.quantity <= order.cumulative {
-            return Err(Reason::TooLate);
-        }
+        terms.check_form(now, instrument)?;
         if !self.venues[usize::from(order.venue.0)].is_up {
             return Err(Reason::VenueDown);
         }
-        if replace.price != order.price || replace.quantity > order.quantity {
+        let is_same_price = replace.price == order.price && terms.extra.stop_price == order.terms.stop_price;
+        let weight_price = if is_same_price && replace.quantity <= order.quantity {
+            order.weight_price
+        } else {
             let account = &self.accounts[order.account as usize];
             if self.firm_killed || account.killed || self.sessions[order.session as usize].killed {
                 return Err(Reason::Killed);
             }
-            terms.check_limits(now, instrument, &account.limits, reference)?;
-        }
+            terms.check_limits(now, instrument, &account.limits, reference)?.price
+        };
         if !self.numbers.has_room() {
             return Err(Reason::OrderTableFull);
         }
         Ok(ReplaceChecked(Replacement {
-            replace: *replace,
+            replace,
             version: self.version,
             slot,
             venue: order.venue,
             account: self.accounts[order.account as usize].id,
-            need: self.need_beyond_held(order, replace)?,
+            weight_price,
+            need: self.need_beyond_held(order, &replace, weight_price)?,
         }))
     }
 
@@ -147,7 +147,7 @@ impl Orders {
         let ReplaceChecked(replacement) = replace;
         let order = self.table.order(replacement.slot);
         let price = replacement.replace.price;
-        if self.own.would_trade(order.book, order.side, order.order_type, price) {
+        if self.own.would_trade(order.book, order.side, order.type_now(), price) {
             return Err(Reason::SelfMatch);
         }
         Ok(ReplaceScreened(replacement))
@@ -163,6 +163,7 @@ impl Orders {
             replace,
             version,
             slot,
+            weight_price,
             need,
             ..
         }) = replace;
@@ -178,6 +179,8 @@ impl Orders {
             client_order_id: replace.client_order_id,
             price: replace.price,
             quantity: replace.quantity,
+            terms: replace.terms,
+            weight_price,
         });
         let (account, session, venue) = (order.account, order.session, order.venue);
         let (order_id, venue_number) = (OrderId(order.number), order.venue_number);
@@ -242,7 +245,7 @@ impl Orders {
             orig_client_order_id: order.client_order_id,
             ..order.report(ExecType::RequestRejected, self.next_exec_id(), reason)
         };
-        self.sent(exec, order.traded)
+        self.sent(exec, order.traded, order.status())
     }
 
     /// The open order that a cancel or replace names.
@@ -253,16 +256,13 @@ impl Orders {
             return Err(Reason::DuplicateClientOrderId);
         }
         let orig = change.orig_client_order_id;
-        let slot = self.by_client_id.find(orig.0, session_index);
-        if slot == NIL {
+        let slot = match self.named(orig, session_index) {
+            Named::Open(slot) => slot,
+            Named::Done(_) => return Err(Reason::TooLate),
             // Numbers rise, so one that is not above the last was used, and what used it is over.
-            let was_used = ClientOrderId(0) < orig && orig <= last;
-            return Err(if was_used {
-                Reason::TooLate
-            } else {
-                Reason::UnknownOrder
-            });
-        }
+            Named::Nothing if ClientOrderId(0) < orig && orig <= last => return Err(Reason::TooLate),
+            Named::Nothing => return Err(Reason::UnknownOrder),
+        };
         let order = self.table.order(slot);
         if order.instrument_id != change.instrument || order.side != change.side {
             return Err(Reason::MalformedMessage);
@@ -283,13 +283,22 @@ impl Orders {
         self.version += 1;
         self.use_client_order_id(change.session, change.client_order_id);
         self.counters.count_refusal(reason);
-        let slot = match self.session(change.session) {
-            Some(session) => self.by_client_id.find(change.orig_client_order_id.0, session),
-            None => NIL,
+        let named = match self.session(change.session) {
+            Some(session) => self.named(change.orig_client_order_id, session),
+            None => Named::Nothing,
         };
-        if slot != NIL {
-            let order = *self.table.order(slot);
-            return self.rejection(&order, change.client_order_id, reason);
+        match named {
+            Named::Open(slot) => {
+                let order = *self.table.order(slot);
+                return self.rejection(&order, change.client_order_id, reason);
+            }
+            Named::Done(&done) => {
+                let mut report = self.rejection(&done.order, change.client_order_id, reason);
+                report.exec.leaves = Quantity::ZERO;
+                report.status = done.end.status;
+                return report;
+            }
+            Named::Nothing => {}
         }
         let exec = ExecReport {
             exec_type: ExecType::RequestRejected,
@@ -309,11 +318,11 @@ impl Orders {
             cumulative: Quantity::ZERO,
             reason,
         };
-        self.sent(exec, 0)
+        self.sent(exec, 0, OrderStatus::Rejected)
     }
 
     /// What an order with this replace pending needs beyond what it holds of its account's shared limit.
-    fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder) -> Result<i64, Reason> {
+    fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder, weight_price: Price) -> Result<i64, Reason> {
         if !self.accounts[order.account as usize].shared_limit {
             return Ok(0);
         }
@@ -323,11 +332,46 @@ impl Orders {
                 client_order_id: replace.client_order_id,
                 price: replace.price,
                 quantity: replace.quantity,
+                terms: replace.terms,
+                weight_price,
             }),
             ..*order
         };
         let need = shared_units(order.used + changed.claim().notional).ok_or(Reason::SharedLimit)?;
         Ok((need - order.held).max(0))
+    }
+}
+
+impl Order {
+    /// What it trades at by now: a stop order that was triggered is a market or limit order.
+    const fn type_now(&self) -> OrderType {
+        match self.order_type {
+            OrderType::Stop if self.triggered => OrderType::Market,
+            OrderType::StopLimit if self.triggered => OrderType::Limit,
+            order_type => order_type,
+        }
+    }
+
+    /// The order as a replace would make it. What the request says of a stop price that was met is left out of it.
+    fn replaced_by(&self, replace: &mut ReplaceOrder) -> Result<Terms, Reason> {
+        let order_type = self.type_now();
+        if order_type == OrderType::Market || self.time_in_force.is_immediate() {
+            return Err(Reason::UnsupportedOrder);
+        }
+        if self.triggered {
+            replace.terms = OrderTerms {
+                stop_price: Price::NULL,
+                ..replace.terms
+            };
+        }
+        Ok(Terms {
+            side: self.side,
+            order_type,
+            time_in_force: self.time_in_force,
+            price: replace.price,
+            quantity: replace.quantity,
+            extra: replace.terms,
+        })
     }
 }
 

@@ -3,12 +3,14 @@
 //! One such event may cancel more orders than a venue's link has room for. So cancels are queued by venue, and the shard
 //! takes them out as there is room, oldest first. They are sent whether or not the venue is up: its link keeps them.
 
+use crate::exposure::{Claim, shared_units};
+use crate::map::NIL;
 use crate::order::PendingCancel;
-use crate::report::{ForVenue, Report, Sink};
+use crate::report::{ForVenue, OrderStatus, Report, Sink};
 use crate::state::Orders;
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, OrderId, Price, Quantity,
-    Reason, SessionId, Side, Timestamp, TradingDay, VenueId,
+    Reason, SessionId, Side, TimeInForce, Timestamp, TradingDay, VenueId,
 };
 
 /// Whose orders a kill switch stops.
@@ -65,7 +67,7 @@ impl Orders {
             cumulative: Quantity::ZERO,
             reason,
         };
-        self.sent(exec, 0)
+        self.sent(exec, 0, OrderStatus::Rejected)
     }
 
     /// The next cancel that waits for this venue; `None` when none waits. The caller asks as long as the link has room, and
@@ -128,19 +130,20 @@ impl Orders {
         self.set_killed(scope, false)
     }
 
-    /// A trading day begins: the orders of the last one end, the numbers of clients, the positions and what was used of
-    /// shared limits start anew. Kill switches stay. Nothing happens when it is the day already.
-    pub fn on_day_roll<S: Sink>(&mut self, day: TradingDay, sink: &mut S) {
+    /// A trading day begins: the orders of the last one end, but for those that are good till they are cancelled or till a
+    /// date that is still to come. The positions and what was used of shared limits start anew, and the numbers of clients
+    /// behind those of the orders that live on. Kill switches stay. Nothing happens when it is the day already.
+    pub fn on_day_roll<S: Sink>(&mut self, now: Timestamp, day: TradingDay, sink: &mut S) {
         self.version += 1;
         if day == self.day {
             return;
         }
         self.day = day;
         for session in 0..self.sessions.len() {
-            while let Some(slot) = self.sessions[session].orders.first() {
-                self.expire(slot, Reason::DayEnded, sink);
-            }
-            self.sessions[session].last_client_order_id = ClientOrderId(0);
+            self.end_day_orders(session, now, sink);
+        }
+        for (id, session) in self.done.drain() {
+            self.by_client_id.remove(id.0, session);
         }
         for account in &mut self.accounts {
             let used = core::mem::take(&mut account.exposure.used);
@@ -150,6 +153,80 @@ impl Orders {
         }
         self.positions.clear();
         self.own.clear();
+        for session in 0..self.sessions.len() {
+            let mut next = self.sessions[session].orders.first();
+            while let Some(slot) = next {
+                next = self.session_links.after(slot);
+                self.carry_over(slot, sink);
+            }
+        }
+    }
+
+    /// Ends the orders of a session that do not live on.
+    fn end_day_orders<S: Sink>(&mut self, session: usize, now: Timestamp, sink: &mut S) {
+        let mut last = ClientOrderId(0);
+        let mut next = self.sessions[session].orders.first();
+        while let Some(slot) = next {
+            next = self.session_links.after(slot);
+            let order = self.table.order(slot);
+            match order.time_in_force {
+                TimeInForce::GoodTillCancel => {}
+                TimeInForce::GoodTillDate if order.terms.expires > now => {}
+                TimeInForce::GoodTillDate => {
+                    self.expire(slot, Reason::Expired, sink);
+                    continue;
+                }
+                _ => {
+                    self.expire(slot, Reason::DayEnded, sink);
+                    continue;
+                }
+            }
+            let replaced_by = order
+                .replace
+                .map_or(ClientOrderId(0), |replace| replace.client_order_id);
+            let canceled_by = order.cancel.map_or(ClientOrderId(0), |cancel| cancel.client_order_id);
+            last = last.max(order.client_order_id).max(replaced_by).max(canceled_by);
+        }
+        self.sessions[session].last_client_order_id = last;
+    }
+
+    /// Enters an order that lives on in the tables of the new day. What it traded before counts no more.
+    fn carry_over<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+        let order = self.table.order_mut(slot);
+        order.used = 0;
+        let order = *order;
+        let position = match self.positions.find(order.account, order.instrument) {
+            NIL => self.positions.open(order.account, order.instrument),
+            position => position,
+        };
+        let exposure = self.positions.entry_mut(position);
+        exposure.open_orders += 1;
+        exposure.change(order.side, Claim::default(), order.claim);
+        let book = match order.book {
+            NIL => NIL,
+            _ => {
+                let owner = self.sessions[order.session as usize].owner;
+                match self.own.find(owner, order.instrument) {
+                    NIL => self.own.open(owner, order.instrument),
+                    book => book,
+                }
+            }
+        };
+        if order.in_book {
+            self.own.insert(book, order.side, order.own_price(), slot);
+        }
+        let account = &mut self.accounts[order.account as usize];
+        let held = if order.held > 0 {
+            shared_units(order.claim.notional).unwrap_or(order.held)
+        } else {
+            0
+        };
+        account.exposure.held -= order.held - held;
+        if order.held > held {
+            sink.release(account.id, order.held - held);
+        }
+        let order = self.table.order_mut(slot);
+        (order.position, order.book, order.held) = (position, book, held);
     }
 
     /// Lets a cancel wait to be sent.

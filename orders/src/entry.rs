@@ -2,13 +2,13 @@
 
 use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
-use crate::order::Order;
-use crate::report::{ForVenue, Report};
+use crate::order::{Order, own_price};
+use crate::report::{ForVenue, OrderStatus, Report};
 use crate::risk::{Reference, Terms, Weight};
 use crate::state::Orders;
 use types::{
-    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderTerms, OrderType, Price, Quantity, Reason, SessionId,
-    TimeInForce, Timestamp, VenueId,
+    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, Timestamp,
+    VenueId,
 };
 
 /// A new order that passed the risk checks.
@@ -62,13 +62,8 @@ impl Orders {
             .account(order.account, session_index)
             .ok_or(Reason::UnknownAccount)?;
         let account = &self.accounts[account_index as usize];
-        let is_supported = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::ImmediateOrCancel)
-            && order.terms == OrderTerms::NONE;
-        if !is_supported {
-            return Err(Reason::UnsupportedOrder);
-        }
         let terms = Terms::of(order);
-        terms.check_form(instrument)?;
+        terms.check_form(now, instrument)?;
         if self.firm_killed || account.killed || session.killed {
             return Err(Reason::Killed);
         }
@@ -161,8 +156,10 @@ impl Orders {
         };
         let position = self.enter_exposure(&candidate, claim);
         let book = if rests(&order) { self.open_book(&candidate) } else { NIL };
-        if book != NIL {
-            self.own.insert(book, order.side, order.price, slot);
+        let in_book = book != NIL && !order.order_type.is_stop();
+        if in_book {
+            self.own
+                .insert(book, order.side, own_price(order.side, order.price), slot);
         }
         let lot_size = self.instruments[candidate.instrument as usize].lot_size;
         *self.table.order_mut(slot) = Order {
@@ -173,6 +170,7 @@ impl Orders {
             price: order.price,
             weight_price: candidate.weight.price,
             quantity: order.quantity,
+            terms: order.terms,
             claim,
             held: candidate.need,
             accepted: now,
@@ -182,6 +180,7 @@ impl Orders {
             session: candidate.session,
             position,
             book,
+            in_book,
             lot_size,
             instrument_id: order.instrument,
             account_id: order.account,
@@ -234,7 +233,7 @@ impl Orders {
             cumulative: Quantity::ZERO,
             reason,
         };
-        self.sent(exec, 0)
+        self.sent(exec, 0, OrderStatus::Rejected)
     }
 
     /// Remembers the number of a request, accepted or not, so that it is not taken again this day.
@@ -298,17 +297,17 @@ impl Routed {
 impl Terms {
     pub(crate) const fn of(order: &NewOrder) -> Self {
         Self {
+            side: order.side,
             order_type: order.order_type,
+            time_in_force: order.time_in_force,
             price: order.price,
             quantity: order.quantity,
+            extra: order.terms,
         }
     }
 }
 
-/// Whether the order can rest in the venue's book.
+/// Whether the order can rest in the venue's book, now or later.
 const fn rests(order: &NewOrder) -> bool {
-    matches!(
-        (order.order_type, order.time_in_force),
-        (OrderType::Limit, TimeInForce::Day)
-    )
+    !matches!(order.order_type, OrderType::Market | OrderType::Stop) && !order.time_in_force.is_immediate()
 }

@@ -19,5 +19,8 @@ pub const QUANTITY_MAX: u64 = u32::MAX as u64;
 /// then add up to less than 2^122.
 pub const NOTIONAL_MAX: Notional = Notional(1 << 96);
 
+/// Most orders that are over and still known: for a late cancel, and for whoever asks. No more than may be open.
+pub const DONE_ORDERS: u32 = 1 << 14;
+
 /// New orders and replaces are refused when fewer request numbers than this are left, so that cancels always find one.
 pub(crate) const NUMBERS_KEPT_FOR_CANCELS: u64 = 4 * OPEN_ORDERS_MAX as u64;

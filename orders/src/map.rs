@@ -78,6 +78,20 @@ impl Map {
         self.length += 1;
     }
 
+    /// Gives `(id, scope)`, which is there, another value.
+    pub(crate) fn update(&mut self, id: u64, scope: u32, value: u32) {
+        let mut position = self.home(id, scope);
+        loop {
+            let entry = &mut self.entries[position];
+            assert!(entry.value != NIL, "only what is there is updated");
+            if entry.id == id && entry.scope == scope {
+                entry.value = value;
+                return;
+            }
+            position = self.after(position);
+        }
+    }
+
     /// Removes `(id, scope)`; nothing happens when it is not there.
     pub(crate) fn remove(&mut self, id: u64, scope: u32) {
         let mut hole = self.home(id, scope);

@@ -2,11 +2,12 @@
 
 use crate::exposure::Claim;
 use crate::map::NIL;
+use crate::report::OrderStatus;
 use alloc::boxed::Box;
 use alloc::vec;
 use types::{
-    AccountId, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, Notional, OrderId, OrderType, Price,
-    Quantity, Reason, SessionId, Side, TimeInForce, Timestamp, VenueId,
+    AccountId, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, Notional, OrderId, OrderTerms, OrderType,
+    Price, Quantity, Reason, SessionId, Side, TimeInForce, Timestamp, VenueId,
 };
 
 /// How far an order is.
@@ -41,14 +42,18 @@ pub struct OrderView {
     pub venue_order_id: OrderId,
     /// Buy or sell.
     pub side: Side,
-    /// Limit or market.
+    /// What it trades at.
     pub order_type: OrderType,
-    /// Day or immediate-or-cancel.
+    /// How long it lives.
     pub time_in_force: TimeInForce,
-    /// Limit, 1e-9; [`Price::NULL`] for a market order.
+    /// Limit, 1e-9; [`Price::NULL`] when it has none.
     pub price: Price,
     /// Total, lots.
     pub quantity: Quantity,
+    /// What else it asks for.
+    pub terms: OrderTerms,
+    /// Whether it is a stop order whose price was met.
+    pub is_triggered: bool,
     /// Lots traded.
     pub cumulative: Quantity,
     /// The sum of price times lots of all trades, 1e-9.
@@ -78,6 +83,7 @@ pub(crate) struct Order {
     /// The price at which it counts for exposure: the limit, or what stands in for it.
     pub(crate) weight_price: Price,
     pub(crate) quantity: Quantity,
+    pub(crate) terms: OrderTerms,
     pub(crate) cumulative: Quantity,
     /// Sum of price times lots of its trades.
     pub(crate) traded: i128,
@@ -98,6 +104,8 @@ pub(crate) struct Order {
     pub(crate) position: u32,
     /// Its own-order book; [`NIL`] for an order that never rests.
     pub(crate) book: u32,
+    /// It is in that book: all that may rest, stop orders once they are triggered.
+    pub(crate) in_book: bool,
     pub(crate) lot_size: u32,
     pub(crate) instrument_id: InstrumentId,
     pub(crate) account_id: AccountId,
@@ -108,6 +116,8 @@ pub(crate) struct Order {
     pub(crate) time_in_force: TimeInForce,
     /// The venue answered.
     pub(crate) acknowledged: bool,
+    /// The venue said that its stop price was met.
+    pub(crate) triggered: bool,
 }
 
 /// A cancel that the venue has not answered.
@@ -134,6 +144,10 @@ pub(crate) struct PendingReplace {
     pub(crate) price: Price,
     /// New total.
     pub(crate) quantity: Quantity,
+    /// New terms.
+    pub(crate) terms: OrderTerms,
+    /// The price at which it would count for exposure.
+    pub(crate) weight_price: Price,
 }
 
 /// The open orders by slot. A freed slot is the next to be used.
@@ -187,6 +201,12 @@ impl OrderTable {
         (0..).zip(&self.orders).filter(|(_, order)| order.number != 0)
     }
 
+    /// Slots; all are below it.
+    #[allow(clippy::cast_possible_truncation, reason = "it was made of a u32")]
+    pub(crate) const fn capacity(&self) -> u32 {
+        self.orders.len() as u32
+    }
+
     pub(crate) const fn length(&self) -> usize {
         self.orders.len() - self.free_count
     }
@@ -208,6 +228,7 @@ impl Order {
         price: Price::NULL,
         weight_price: Price::NULL,
         quantity: Quantity::ZERO,
+        terms: OrderTerms::NONE,
         cumulative: Quantity::ZERO,
         traded: 0,
         used: 0,
@@ -225,6 +246,7 @@ impl Order {
         session: NIL,
         position: NIL,
         book: NIL,
+        in_book: false,
         lot_size: 1,
         instrument_id: InstrumentId(0),
         account_id: AccountId(0),
@@ -234,6 +256,7 @@ impl Order {
         order_type: OrderType::Limit,
         time_in_force: TimeInForce::Day,
         acknowledged: false,
+        triggered: false,
     };
 
     /// Whether this number was given to this order, see `number.rs`.
@@ -261,8 +284,8 @@ impl Order {
         };
         let new_leaves = replace.quantity.saturating_sub(self.cumulative);
         let added = replace.quantity.saturating_sub(self.quantity);
-        let accepted_first = new_leaves.notional(replace.price, self.lot_size).0;
-        let traded_first = weight + added.notional(replace.price, self.lot_size).0;
+        let accepted_first = new_leaves.notional(replace.weight_price, self.lot_size).0;
+        let traded_first = weight + added.notional(replace.weight_price, self.lot_size).0;
         Claim {
             quantity: leaves.0.max(new_leaves.0),
             notional: accepted_first.max(traded_first),
@@ -271,10 +294,32 @@ impl Order {
 
     /// The price that counts in the own-order book: the more aggressive of its limit and a pending one.
     pub(crate) fn own_price(&self) -> Price {
-        match (self.replace, self.side) {
-            (None, _) => self.price,
-            (Some(replace), Side::Buy) => self.price.max(replace.price),
-            (Some(replace), Side::Sell) => self.price.min(replace.price),
+        let price = own_price(self.side, self.price);
+        let Some(replace) = self.replace else { return price };
+        let replaced = own_price(self.side, replace.price);
+        match self.side {
+            Side::Buy => price.max(replaced),
+            Side::Sell => price.min(replaced),
+        }
+    }
+
+    /// How it stands while it lives.
+    #[inline]
+    pub(crate) const fn status(&self) -> OrderStatus {
+        if self.cancel.is_some() {
+            OrderStatus::PendingCancel
+        } else if self.replace.is_some() {
+            OrderStatus::PendingReplace
+        } else if self.cumulative.is_zero() {
+            if self.acknowledged {
+                OrderStatus::New
+            } else {
+                OrderStatus::PendingNew
+            }
+        } else if self.leaves().is_zero() {
+            OrderStatus::Filled
+        } else {
+            OrderStatus::PartiallyFilled
         }
     }
 
@@ -327,6 +372,8 @@ impl Order {
             time_in_force: self.time_in_force,
             price: self.price,
             quantity: self.quantity,
+            terms: self.terms,
+            is_triggered: self.triggered,
             cumulative: self.cumulative,
             traded: Notional(self.traded),
             state: self.state(),
@@ -334,5 +381,13 @@ impl Order {
             accepted: self.accepted,
             updated: self.updated,
         }
+    }
+}
+
+/// The price at which a resting order counts in the own-order book: its limit; without one, as a pegged order may be, any.
+pub(crate) const fn own_price(side: Side, limit: Price) -> Price {
+    match side {
+        Side::Buy if limit.is_null() => Price(i64::MAX),
+        _ => limit,
     }
 }

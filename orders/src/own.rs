@@ -1,7 +1,8 @@
 //! Own resting orders: for each owner and instrument the best buy and the best sell price that may rest at a venue.
 //!
 //! Orders count from acceptance until their end is reported, pending ones too, whatever venue they went to; while a replace
-//! is pending the more aggressive of both prices counts. So an order that passes cannot trade with one of its own owner,
+//! is pending the more aggressive of both prices counts. A pegged order counts at its limit, and without one at any price:
+//! where it stands in the market is not known here. A stop order counts from when the venue says that it was triggered. So an order that passes cannot trade with one of its own owner,
 //! however the venue's answers race.
 //!
 //! Only the best price is ever asked for. Each side is therefore a leftist heap whose nodes are the order slots: the best
@@ -78,7 +79,10 @@ impl OwnBooks {
         }
         let best_key = self.nodes[best as usize].key;
         match (order_type, side) {
+            // It waits; what it meets when it is triggered is the venue's to say.
+            (OrderType::Stop | OrderType::StopLimit, _) => false,
             (OrderType::Market, _) => true,
+            (OrderType::PegPrimary | OrderType::PegMid, _) if price.is_null() => true,
             (_, Side::Buy) => best_key <= price.0,
             // The key of a resting buy is its price with all bits turned.
             (_, Side::Sell) => !best_key >= price.0,

@@ -9,6 +9,33 @@ pub struct Report {
     pub exec: ExecReport,
     /// The sum of price times lots of all trades so far, 1e-9.
     pub traded: Notional,
+    /// How the order stands after it.
+    pub status: OrderStatus,
+}
+
+/// How an order stands (FIX OrdStatus, tag 39). Of those that are true of an order the one that comes last here is told,
+/// but for the three that end it: nothing is told in their place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum OrderStatus {
+    /// There is no order: it was refused, or nobody knows it.
+    Rejected = 0,
+    /// Cancelled.
+    Canceled = 1,
+    /// Its time is over.
+    Expired = 2,
+    /// The venue has not answered yet.
+    PendingNew = 3,
+    /// It works and has not traded.
+    New = 4,
+    /// It has traded in part.
+    PartiallyFilled = 5,
+    /// It has traded in full.
+    Filled = 6,
+    /// A replace is not answered yet.
+    PendingReplace = 7,
+    /// A cancel is not answered yet.
+    PendingCancel = 8,
 }
 
 /// A request for a venue, in the venue's terms: its client order id is the gateway's number for the request, its session
@@ -30,6 +57,25 @@ pub trait Sink {
 
     /// So much of what was reserved for the account's orders is free again, 1e-4, more than zero.
     fn release(&mut self, account: AccountId, amount: i64);
+}
+
+impl OrderStatus {
+    /// From its number between shards.
+    #[must_use]
+    pub const fn from_u8(value: u8) -> Option<Self> {
+        Some(match value {
+            0 => Self::Rejected,
+            1 => Self::Canceled,
+            2 => Self::Expired,
+            3 => Self::PendingNew,
+            4 => Self::New,
+            5 => Self::PartiallyFilled,
+            6 => Self::Filled,
+            7 => Self::PendingReplace,
+            8 => Self::PendingCancel,
+            _ => return None,
+        })
+    }
 }
 
 impl Report {

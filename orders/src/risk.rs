@@ -3,7 +3,7 @@
 //! Nothing here changes or keeps anything. A check that cannot be evaluated refuses.
 
 use crate::config::{AccountLimits, Collar, InstrumentState, MissingReference};
-use types::{Notional, OrderType, Price, Quantity, Reason, Timestamp};
+use types::{Notional, OrderTerms, OrderType, Price, Quantity, Reason, Side, TimeInForce, Timestamp};
 
 /// The price that the collar measures from, and when the feed gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,36 +25,42 @@ impl Reference {
 /// What the checks look at, of a new order or of an order as a replace would make it.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
+    pub(crate) side: Side,
     pub(crate) order_type: OrderType,
+    pub(crate) time_in_force: TimeInForce,
     pub(crate) price: Price,
     pub(crate) quantity: Quantity,
+    pub(crate) extra: OrderTerms,
 }
 
 /// What passed, and at which price it counts for exposure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Weight {
-    /// The limit; for a market order the worst price that the collar lets pass.
+    /// The limit; without one the worst price that the collar lets pass.
     pub(crate) price: Price,
     /// |price| times quantity times lot size.
     pub(crate) notional: Notional,
 }
 
 impl Terms {
-    /// Quantity and price by themselves.
+    /// What the order says, by itself.
     #[inline]
-    pub(crate) fn check_form(&self, instrument: &InstrumentState) -> Result<(), Reason> {
+    pub(crate) fn check_form(&self, now: Timestamp, instrument: &InstrumentState) -> Result<(), Reason> {
         if self.quantity.is_zero() {
             return Err(Reason::InvalidQuantity);
         }
         let price_is_valid = match self.order_type {
-            OrderType::Market => self.price.is_null(),
-            OrderType::Limit => self.price.0 > 0 && self.price.is_multiple_of(instrument.tick_size),
-            _ => return Err(Reason::UnsupportedOrder),
+            OrderType::Market | OrderType::Stop => self.price.is_null(),
+            OrderType::PegPrimary | OrderType::PegMid if self.price.is_null() => true,
+            _ => self.price.0 > 0 && self.price.is_multiple_of(instrument.tick_size),
         };
-        if price_is_valid {
+        if !price_is_valid {
+            return Err(Reason::InvalidPrice);
+        }
+        if self.are_plain() {
             Ok(())
         } else {
-            Err(Reason::InvalidPrice)
+            self.check_terms(now, instrument)
         }
     }
 
@@ -90,24 +96,47 @@ impl Terms {
     ) -> Result<Price, Reason> {
         let collar = instrument.limits.collar;
         match (self.order_type, collar) {
-            (OrderType::Limit, None) => Ok(self.price),
+            (OrderType::Limit | OrderType::StopLimit, None) => Ok(self.price),
             (OrderType::Limit, Some(collar)) => {
                 let reference = fresh_price(now, instrument, reference)?;
-                if collar.lets_pass(self.price, reference, instrument.tick_size) {
-                    Ok(self.price)
-                } else {
-                    Err(Reason::PriceCollar)
-                }
+                self.within(collar, reference, instrument)
             }
-            (OrderType::Market, _) if !instrument.limits.market_orders => Err(Reason::UnsupportedOrder),
-            (OrderType::Market, None) => fresh_price(now, instrument, reference),
-            (OrderType::Market, Some(collar)) => {
+            // When it becomes an order the market is at its stop price.
+            (OrderType::StopLimit, Some(collar)) => self.within(collar, self.extra.stop_price, instrument),
+            (OrderType::Market | OrderType::Stop, _) if !instrument.limits.market_orders => {
+                Err(Reason::UnsupportedOrder)
+            }
+            (OrderType::Market, _) => {
                 let reference = fresh_price(now, instrument, reference)?;
-                Ok(collar.highest(reference, instrument.tick_size))
+                Ok(worst(collar, reference, instrument))
             }
-            _ => Err(Reason::UnsupportedOrder),
+            (OrderType::Stop, _) => {
+                // The stop price may be met already, so that it trades where the market is.
+                let reference = fresh_price(now, instrument, reference)?;
+                Ok(worst(collar, reference.max(self.extra.stop_price), instrument))
+            }
+            (OrderType::PegPrimary | OrderType::PegMid, _) if !self.price.is_null() => Ok(self.price),
+            (OrderType::PegPrimary | OrderType::PegMid, _) => {
+                let reference = fresh_price(now, instrument, reference)?;
+                Ok(worst(collar, reference, instrument))
+            }
         }
     }
+
+    #[inline]
+    fn within(&self, collar: Collar, reference: Price, instrument: &InstrumentState) -> Result<Price, Reason> {
+        if collar.lets_pass(self.price, reference, instrument.tick_size) {
+            Ok(self.price)
+        } else {
+            Err(Reason::PriceCollar)
+        }
+    }
+}
+
+/// The worst price that an order without a limit can trade at.
+#[inline]
+fn worst(collar: Option<Collar>, reference: Price, instrument: &InstrumentState) -> Price {
+    collar.map_or(reference, |collar| collar.highest(reference, instrument.tick_size))
 }
 
 /// The feed's price while it is fresh, else what the limits say stands in for it.

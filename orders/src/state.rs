@@ -2,13 +2,15 @@
 
 use crate::config::{ConfigError, InstrumentState, OrdersConfig, RouteKey};
 use crate::counters::Counters;
+use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions};
+use crate::limits::DONE_ORDERS;
 use crate::list::{Links, List};
 use crate::map::{Map, NIL};
 use crate::number::Numbers;
 use crate::order::{Order, OrderTable, OrderView};
 use crate::own::OwnBooks;
-use crate::report::Report;
+use crate::report::{OrderStatus, Report};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -36,7 +38,9 @@ pub struct Orders {
     session_index: Box<[u32]>,
     pub(crate) venues: Vec<VenueState>,
     pub(crate) table: OrderTable,
-    /// (client order id, session) to slot: of open orders and of pending replaces.
+    pub(crate) done: DoneOrders,
+    /// (client order id, session) to slot: of open orders and of pending replaces and cancels. Those of orders that are over have their
+    /// place among those, counted on from the last slot.
     pub(crate) by_client_id: Map,
     pub(crate) positions: Positions,
     pub(crate) own: OwnBooks,
@@ -75,6 +79,16 @@ pub(crate) struct VenueState {
     pub(crate) cancels: List,
 }
 
+/// What a client's number names.
+pub(crate) enum Named<'a> {
+    /// Nothing that is known.
+    Nothing,
+    /// The open order in this slot.
+    Open(u32),
+    /// An order that is over.
+    Done(&'a DoneOrder),
+}
+
 /// The scope of the account index that is no session's.
 const ANY_SESSION: u32 = NIL;
 
@@ -89,6 +103,7 @@ impl Orders {
             return Err(ConfigError::Capacity);
         }
         let open_orders = config.capacity.open_orders as usize;
+        let done_orders = config.capacity.open_orders.min(DONE_ORDERS);
         let (instruments, instrument_index) = build_instruments(config)?;
         let (accounts, account_index) = build_accounts(config)?;
         let (sessions, session_index) = build_sessions(config)?;
@@ -112,8 +127,9 @@ impl Orders {
             session_index,
             venues: venues.collect(),
             table: OrderTable::new(config.capacity.open_orders),
-            // An order has its own number and that of a pending replace.
-            by_client_id: Map::new(2 * open_orders),
+            // An order has its own number and those of a pending replace and cancel; one that is over has its own.
+            by_client_id: Map::new(3 * open_orders + done_orders as usize),
+            done: DoneOrders::new(done_orders),
             positions: Positions::new(config.capacity.positions as usize),
             own: OwnBooks::new(open_orders, config.capacity.books as usize),
             session_links: Links::new(open_orders),
@@ -177,6 +193,7 @@ impl Orders {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.table.memory()
+            + self.done.memory()
             + self.by_client_id.memory()
             + self.positions.memory()
             + self.own.memory()
@@ -220,11 +237,21 @@ impl Orders {
     }
 
     /// Counts a report on its way to a client.
-    pub(crate) const fn sent(&mut self, exec: ExecReport, traded: i128) -> Report {
+    pub(crate) const fn sent(&mut self, exec: ExecReport, traded: i128, status: OrderStatus) -> Report {
         self.counters.count_report(exec.exec_type);
         Report {
             exec,
             traded: Notional(traded),
+            status,
+        }
+    }
+
+    /// The order that a client's number names.
+    pub(crate) fn named(&self, id: ClientOrderId, session: u32) -> Named<'_> {
+        match self.by_client_id.find(id.0, session) {
+            NIL => Named::Nothing,
+            slot if slot < self.table.capacity() => Named::Open(slot),
+            place => Named::Done(self.done.get((place - self.table.capacity()) as usize)),
         }
     }
 

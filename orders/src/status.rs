@@ -1,13 +1,85 @@
 //! How orders stand, for whoever asks. Nothing here changes an order or uses up a client's number.
 
-use crate::report::Report;
-use crate::state::Orders;
+use crate::order::Order;
+use crate::report::{OrderStatus, Report, Sink};
+use crate::state::{Named, Orders};
 use types::{
-    AccountId, ClientOrderId, ExecReport, ExecType, MassStatusRequest, OrderStatusRequest, Price, Quantity, Reason,
-    Side,
+    AccountId, ClientOrderId, ExecReport, ExecType, MassStatusRequest, OrderId, OrderStatusRequest, Price, Quantity,
+    Reason, Side,
 };
 
 impl Orders {
+    /// How an order stands: one that is open, or one that ended this day and is still known.
+    pub fn status(&mut self, status: &OrderStatusRequest) -> Report {
+        let named = match self.session(status.session) {
+            Some(session) if status.client_order_id != ClientOrderId(0) => self.named(status.client_order_id, session),
+            Some(session) => match self.numbers.slot(status.order_id.0) {
+                Some(slot) if self.is_of(slot, status.order_id, session) => Named::Open(slot),
+                _ => Named::Nothing,
+            },
+            None => Named::Nothing,
+        };
+        let (order, end) = match named {
+            Named::Open(slot) => (*self.table.order(slot), None),
+            Named::Done(done) => (done.order, Some(done.end)),
+            Named::Nothing => return self.refuse_status(status, Reason::UnknownOrder),
+        };
+        if order.instrument_id != status.instrument || order.side != status.side {
+            return self.refuse_status(status, Reason::UnknownOrder);
+        }
+        let mut report = self.stands(&order, status.request);
+        if let Some(end) = end {
+            report.exec.leaves = Quantity::ZERO;
+            report.exec.reason = end.reason;
+            report.status = end.status;
+        }
+        report
+    }
+
+    /// Open orders of a session, in one instrument or all.
+    #[must_use]
+    pub fn count_open(&self, mass: &MassStatusRequest) -> u32 {
+        let Some(session) = self.session(mass.session) else {
+            return 0;
+        };
+        let mut count = 0;
+        let mut next = self.sessions[session as usize].orders.first();
+        while let Some(slot) = next {
+            next = self.session_links.after(slot);
+            count += u32::from(is_wanted(self.table.order(slot), mass));
+        }
+        count
+    }
+
+    /// How the open orders of a session stand, oldest first. Room for [`count_open`](Self::count_open) reports was seen
+    /// before; [`end_mass_status`](Self::end_mass_status) follows.
+    pub fn mass_status<S: Sink>(&mut self, mass: &MassStatusRequest, sink: &mut S) {
+        let Some(session) = self.session(mass.session) else {
+            return;
+        };
+        let mut next = self.sessions[session as usize].orders.first();
+        while let Some(slot) = next {
+            next = self.session_links.after(slot);
+            let order = *self.table.order(slot);
+            if is_wanted(&order, mass) {
+                sink.report(&self.stands(&order, mass.request));
+            }
+        }
+    }
+
+    fn is_of(&self, slot: u32, order_id: OrderId, session: u32) -> bool {
+        let order = self.table.order(slot);
+        order.has_number(order_id.0) && order.session == session
+    }
+
+    fn stands(&mut self, order: &Order, request: u64) -> Report {
+        let exec = ExecReport {
+            orig_client_order_id: ClientOrderId(request),
+            ..order.report(ExecType::Status, self.next_exec_id(), Reason::None)
+        };
+        self.sent(exec, order.traded, order.status())
+    }
+
     /// Answers that an order cannot be told.
     pub fn refuse_status(&mut self, status: &OrderStatusRequest, reason: Reason) -> Report {
         let exec = ExecReport {
@@ -28,14 +100,14 @@ impl Orders {
             cumulative: Quantity::ZERO,
             reason,
         };
-        self.sent(exec, 0)
+        self.sent(exec, 0, OrderStatus::Rejected)
     }
 
     /// Ends the answer to a mass status: so many orders were told, or none for this reason.
     pub fn end_mass_status(&mut self, mass: &MassStatusRequest, told: u32, reason: Reason) -> Report {
         let exec = ExecReport {
             exec_type: ExecType::StatusEnd,
-            order_id: types::OrderId(0),
+            order_id: OrderId(0),
             client_order_id: ClientOrderId(mass.request),
             orig_client_order_id: ClientOrderId(mass.request),
             exec_id: self.next_exec_id(),
@@ -52,6 +124,11 @@ impl Orders {
             cumulative: Quantity::ZERO,
             reason,
         };
-        self.sent(exec, 0)
+        self.sent(exec, 0, OrderStatus::Rejected)
     }
+}
+
+fn is_wanted(order: &Order, mass: &MassStatusRequest) -> bool {
+    mass.instrument
+        .is_none_or(|instrument| order.instrument_id == instrument)
 }

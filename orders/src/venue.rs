@@ -7,10 +7,11 @@
 //! to it is then [`Anomaly::Late`].
 
 use crate::counters::Anomaly;
+use crate::done::End;
 use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, PendingCancel, PendingReplace};
-use crate::report::Sink;
+use crate::report::{OrderStatus, Sink};
 use crate::state::Orders;
 use types::{ClientOrderId, ExecReport, ExecType, OrderId, Quantity, Reason, Timestamp, VenueId};
 
@@ -37,9 +38,8 @@ impl Orders {
                 ExecType::Rejected => self.on_rejected(slot, report, sink),
                 ExecType::Replaced => self.on_replaced(now, slot, report, sink),
                 ExecType::RequestRejected => self.on_request_rejected(now, slot, report, sink),
-                ExecType::Triggered | ExecType::Status | ExecType::StatusEnd | ExecType::MassCancelAccepted => {
-                    Err(Anomaly::Unexpected)
-                }
+                ExecType::Triggered => self.on_triggered(now, slot, report, sink),
+                ExecType::Status | ExecType::StatusEnd | ExecType::MassCancelAccepted => Err(Anomaly::Unexpected),
             }
             .map(|()| order_id)
         });
@@ -96,7 +96,34 @@ impl Orders {
         let order = self.table.order_mut(slot);
         order.acknowledge(now, report);
         let exec = order.report(ExecType::New, exec_id, Reason::None);
-        sink.report(&self.sent(exec, 0));
+        let status = order.status();
+        sink.report(&self.sent(exec, 0, status));
+        Ok(())
+    }
+
+    /// A stop order's price was met: from here on it may rest.
+    fn on_triggered<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        if order.triggered || !order.order_type.is_stop() {
+            return Err(Anomaly::Unexpected);
+        }
+        order.acknowledge(now, report);
+        order.triggered = true;
+        let exec = order.report(ExecType::Triggered, exec_id, Reason::None);
+        let (traded, status) = (order.traded, order.status());
+        if order.book != NIL {
+            order.in_book = true;
+            let (book, side, price) = (order.book, order.side, order.own_price());
+            self.own.insert(book, side, price, slot);
+        }
+        sink.report(&self.sent(exec, traded, status));
         Ok(())
     }
 
@@ -127,12 +154,12 @@ impl Orders {
             last_quantity: lots,
             ..order.report(ExecType::Fill, exec_id, Reason::None)
         };
-        let (side, position, traded) = (order.side, order.position, order.traded);
+        let (side, position, traded, status) = (order.side, order.position, order.traded, order.status());
         self.positions.entry_mut(position).trade(side, lots);
         self.update_claim(slot);
-        sink.report(&self.sent(exec, traded));
+        sink.report(&self.sent(exec, traded, status));
         if lots == leaves {
-            self.end(slot, sink);
+            self.end(slot, End::FILLED, sink);
         }
         Ok(())
     }
@@ -148,12 +175,17 @@ impl Orders {
             if cancel.client_order_id != ClientOrderId(0) {
                 exec.client_order_id = cancel.client_order_id;
                 exec.orig_client_order_id = order.client_order_id;
+                self.by_client_id.remove(cancel.client_order_id.0, order.session);
             }
             order.cancel = None;
         }
         let traded = order.traded;
-        sink.report(&self.sent(exec, traded));
-        self.end(slot, sink);
+        let end = End {
+            status: OrderStatus::Canceled,
+            reason: exec.reason,
+        };
+        sink.report(&self.sent(exec, traded, end.status));
+        self.end(slot, end, sink);
         Ok(())
     }
 
@@ -167,8 +199,12 @@ impl Orders {
         let exec_id = self.next_exec_id();
         let order = self.table.order(slot);
         let (exec, traded) = (order.report(ExecType::Expired, exec_id, reason), order.traded);
-        sink.report(&self.sent(exec, traded));
-        self.end(slot, sink);
+        let end = End {
+            status: OrderStatus::Expired,
+            reason,
+        };
+        sink.report(&self.sent(exec, traded, end.status));
+        self.end(slot, end, sink);
     }
 
     fn on_rejected<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
@@ -182,8 +218,12 @@ impl Orders {
         let exec_id = self.next_exec_id();
         let reason = venue_reason(report, Reason::Venue);
         let exec = self.table.order(slot).report(ExecType::Rejected, exec_id, reason);
-        sink.report(&self.sent(exec, 0));
-        self.end(slot, sink);
+        let end = End {
+            status: OrderStatus::Rejected,
+            reason,
+        };
+        sink.report(&self.sent(exec, 0, end.status));
+        self.end(slot, end, sink);
         Ok(())
     }
 
@@ -203,19 +243,21 @@ impl Orders {
         order.client_order_id = replace.client_order_id;
         order.venue_number = replace.number;
         order.price = replace.price;
-        order.weight_price = replace.price;
-        order.quantity = replace.quantity;
+        order.weight_price = replace.weight_price;
+        // What traded, traded: a replace to less leaves an order that is filled.
+        order.quantity = replace.quantity.max(order.cumulative);
+        order.terms = replace.terms;
         let exec = ExecReport {
             orig_client_order_id: old_id,
             ..order.report(ExecType::Replaced, exec_id, Reason::None)
         };
-        let (traded, is_over) = (order.traded, order.leaves().is_zero());
+        let (traded, status, is_over) = (order.traded, order.status(), order.leaves().is_zero());
         self.by_client_id.remove(old_id.0, session);
         self.follow_terms(slot);
-        sink.report(&self.sent(exec, traded));
+        sink.report(&self.sent(exec, traded, status));
         if is_over {
-            // The venue traded all of the new total before it saw the replace.
-            self.end(slot, sink);
+            // The new total is no more than what has traded.
+            self.end(slot, End::FILLED, sink);
         } else {
             self.release_surplus(slot, sink);
         }
@@ -284,6 +326,7 @@ impl Orders {
             return Err(Anomaly::CancelRefused);
         }
         let order = *order;
+        self.by_client_id.remove(cancel.client_order_id.0, order.session);
         sink.report(&self.rejection(&order, cancel.client_order_id, reason));
         Ok(())
     }
@@ -309,7 +352,7 @@ impl Orders {
     pub(crate) fn follow_terms(&mut self, slot: u32) {
         self.update_claim(slot);
         let order = self.table.order(slot);
-        if order.book != NIL {
+        if order.in_book {
             self.own.remove(order.book, order.side, slot);
             self.own.insert(order.book, order.side, order.own_price(), slot);
         }
@@ -332,11 +375,11 @@ impl Orders {
 
     /// Ends the order in `slot`, whose last report was given: the one place where an order leaves the tables, so that
     /// whatever it claimed is released once.
-    pub(crate) fn end<S: Sink>(&mut self, slot: u32, sink: &mut S) {
-        self.answer_pending(slot, sink);
-        let order = *self.table.order(slot);
-        self.by_client_id.remove(order.client_order_id.0, order.session);
-        if order.book != NIL {
+    pub(crate) fn end<S: Sink>(&mut self, slot: u32, end: End, sink: &mut S) {
+        self.answer_pending(slot, end, sink);
+        self.keep_done(slot, end);
+        let order = self.table.order(slot);
+        if order.in_book {
             self.own.remove(order.book, order.side, slot);
         }
         let session = &mut self.sessions[order.session as usize];
@@ -360,24 +403,39 @@ impl Orders {
         self.counters.ended += 1;
     }
 
+    /// Keeps an order that ends for those who ask, found by the client's number as before.
+    fn keep_done(&mut self, slot: u32, end: End) {
+        let order = self.table.order_mut(slot);
+        (order.cancel, order.replace) = (None, None);
+        let (id, session) = (order.client_order_id, order.session);
+        let (place, evicted) = self.done.keep(self.table.order(slot), end);
+        let value = self.table.capacity() + u32::try_from(place).expect("places are bounded by a u32");
+        self.by_client_id.update(id.0, session, value);
+        if let Some((id, session)) = evicted {
+            self.by_client_id.remove(id.0, session);
+        }
+    }
+
     /// Answers the requests that the order's end left without anything to act on.
-    fn answer_pending<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+    fn answer_pending<S: Sink>(&mut self, slot: u32, end: End, sink: &mut S) {
         self.unqueue_cancel(slot);
         let order = *self.table.order(slot);
         if let Some(replace) = order.replace {
             self.by_client_id.remove(replace.client_order_id.0, order.session);
-            self.reject_too_late(&order, replace.client_order_id, sink);
+            self.reject_too_late(&order, replace.client_order_id, end, sink);
         }
         if let Some(cancel) = order.cancel
             && cancel.client_order_id != ClientOrderId(0)
         {
-            self.reject_too_late(&order, cancel.client_order_id, sink);
+            self.by_client_id.remove(cancel.client_order_id.0, order.session);
+            self.reject_too_late(&order, cancel.client_order_id, end, sink);
         }
     }
 
-    fn reject_too_late<S: Sink>(&mut self, order: &Order, request: ClientOrderId, sink: &mut S) {
+    fn reject_too_late<S: Sink>(&mut self, order: &Order, request: ClientOrderId, end: End, sink: &mut S) {
         let mut report = self.rejection(order, request, Reason::TooLate);
         report.exec.leaves = Quantity::ZERO;
+        report.status = end.status;
         sink.report(&report);
     }
 }

@@ -1,14 +1,21 @@
 //! ClOrdIDs of one FIX session and day: text to the rising number that the order logic knows it by, and back.
+//!
+//! Orders may outlive the day: their ids stay, with their numbers, in the first places of the table, and the numbers of the
+//! new day go on from those of the last.
 
 use std::hash::{BuildHasher, RandomState};
-use types::ClientOrderId;
+use types::{ClientOrderId, ExecReport, ExecType};
 
 /// A bounded table. Nothing is ever taken out during a day: a ClOrdID must not come twice.
 #[derive(Debug)]
 pub(crate) struct ClOrdIds {
-    /// By number, less one.
+    /// Those that were kept from days before, then those of this day by number.
     texts: Box<[Text]>,
     count: usize,
+    /// Numbers of those that were kept, rising.
+    kept: Vec<u64>,
+    /// Numbers given in days before.
+    base: u64,
     /// Open addressing with linear probing, at most half full. Ids that differ in their last byte only have their places
     /// in one group: most clients count, so most ids find their place in the cache.
     index: Box<[Slot]>,
@@ -43,11 +50,27 @@ pub(crate) enum Kind {
     Cancel,
     /// A replace.
     Replace,
+    /// A mass cancel.
+    MassCancel,
+}
+
+/// What became of whatever a ClOrdID was given to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It may still be asked about: an order that lives, a request without an answer.
+    Open,
+    /// An order that ended under this id.
+    Over,
+    /// A request that was refused or answered, an id that was replaced by another: it names no order.
+    Void,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Text {
     kind: Kind,
+    state: State,
+    /// Whatever whoever gave the id wants to find with it.
+    note: u8,
     length: u8,
     bytes: [u8; MAX_LENGTH],
 }
@@ -57,8 +80,8 @@ struct Text {
 struct Slot {
     /// Of the id's hash, so that the texts of others need not be looked at.
     tag: u32,
-    /// 0: empty.
-    number: u32,
+    /// Place of the text, plus one; 0: empty.
+    place: u32,
 }
 
 /// Places of ids that differ in their last byte only; the ten digits have one each.
@@ -81,6 +104,8 @@ impl ClOrdIds {
             texts: vec![
                 Text {
                     kind: Kind::Order,
+                    state: State::Void,
+                    note: 0,
                     length: 0,
                     bytes: [0; MAX_LENGTH]
                 };
@@ -88,6 +113,8 @@ impl ClOrdIds {
             ]
             .into_boxed_slice(),
             count: 0,
+            kept: Vec::new(),
+            base: 0,
             index,
             keys: random_keys(),
         }
@@ -102,8 +129,8 @@ impl ClOrdIds {
         (capacity * 2).next_power_of_two()
     }
 
-    /// Gives a new id its number.
-    pub(crate) fn insert(&mut self, text: &[u8], kind: Kind) -> Result<ClientOrderId, Refused> {
+    /// Gives a new id its number, and keeps a note with it.
+    pub(crate) fn insert(&mut self, text: &[u8], kind: Kind, note: u8) -> Result<ClientOrderId, Refused> {
         if text.is_empty() || text.len() > MAX_LENGTH {
             return Err(Refused::Length);
         }
@@ -113,24 +140,30 @@ impl ClOrdIds {
         let Some(place) = self.texts.get_mut(self.count) else {
             return Err(Refused::Full);
         };
-        place.kind = kind;
+        (place.kind, place.state, place.note) = (kind, State::Open, note);
         place.length = u8::try_from(text.len()).expect("it was compared with MAX_LENGTH");
         place.bytes[..text.len()].copy_from_slice(text);
+        let number = self.number_at(self.count);
         self.count += 1;
-        let number = u32::try_from(self.count).expect("the capacity is bounded");
-        self.index[slot] = Slot { tag, number };
-        Ok(ClientOrderId(self.count as u64))
+        let place = u32::try_from(self.count).expect("the capacity is bounded");
+        self.index[slot] = Slot { tag, place };
+        Ok(number)
     }
 
     /// The number of an id seen before.
     pub(crate) fn find(&self, text: &[u8]) -> Option<ClientOrderId> {
-        self.probe(text).ok()
+        self.probe(text).ok().map(|place| self.number_at(place))
+    }
+
+    /// The number of an id that names an order: one that was not refused, nor replaced by another.
+    pub(crate) fn find_valid(&self, text: &[u8]) -> Option<ClientOrderId> {
+        let place = self.probe(text).ok()?;
+        (self.texts[place].state != State::Void).then(|| self.number_at(place))
     }
 
     /// The text of a number; empty for one that was never given.
     pub(crate) fn text(&self, number: ClientOrderId) -> &[u8] {
-        self.get(number)
-            .map_or(b"", |text| &text.bytes[..usize::from(text.length)])
+        self.get(number).map_or(b"", Text::as_bytes)
     }
 
     /// What a number was given to.
@@ -138,23 +171,86 @@ impl ClOrdIds {
         self.get(number).map(|text| text.kind)
     }
 
-    fn get(&self, number: ClientOrderId) -> Option<&Text> {
-        let place = usize::try_from(number.0).ok()?.checked_sub(1)?;
-        self.texts[..self.count].get(place)
+    /// The note that was kept with a number; 0 for one that was never given.
+    pub(crate) fn note(&self, number: ClientOrderId) -> u8 {
+        self.get(number).map_or(0, |text| text.note)
     }
 
-    /// A new day: all ids may come again.
-    pub(crate) fn clear(&mut self) {
-        self.count = 0;
+    /// Notes what a report says of the ids in it.
+    pub(crate) fn on_report(&mut self, report: &ExecReport) {
+        let (id, orig) = (report.client_order_id, report.orig_client_order_id);
+        match report.exec_type {
+            ExecType::Rejected | ExecType::RequestRejected | ExecType::MassCancelAccepted => self.set(id, State::Void),
+            ExecType::Canceled if orig != ClientOrderId(0) => {
+                self.set(id, State::Void);
+                self.set(orig, State::Over);
+            }
+            ExecType::Replaced => {
+                self.set(orig, State::Void);
+                if report.leaves.is_zero() {
+                    self.set(id, State::Over);
+                }
+            }
+            ExecType::Canceled | ExecType::Expired => self.set(id, State::Over),
+            ExecType::Fill if report.leaves.is_zero() => self.set(id, State::Over),
+            ExecType::Fill | ExecType::New | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => {}
+        }
+    }
+
+    /// A new day: all ids may come again but those that are open.
+    pub(crate) fn new_day(&mut self) {
+        let given = self.count - self.kept.len();
+        let mut kept = Vec::new();
+        for place in 0..self.count {
+            if self.texts[place].state == State::Open {
+                self.texts[kept.len()] = self.texts[place];
+                kept.push(self.number_at(place).0);
+            }
+        }
+        self.base += given as u64;
+        self.count = kept.len();
+        self.kept = kept;
         self.index.fill(Slot::EMPTY);
+        for place in 0..self.count {
+            let text = self.texts[place];
+            if let Err((slot, tag)) = self.probe(text.as_bytes()) {
+                let place = u32::try_from(place + 1).expect("the capacity is bounded");
+                self.index[slot] = Slot { tag, place };
+            }
+        }
     }
 
-    /// The number of a text, or the free slot where it belongs and its tag.
+    fn set(&mut self, number: ClientOrderId, state: State) {
+        if let Some(place) = self.place_of(number) {
+            self.texts[place].state = state;
+        }
+    }
+
+    fn get(&self, number: ClientOrderId) -> Option<&Text> {
+        self.place_of(number).map(|place| &self.texts[place])
+    }
+
+    fn number_at(&self, place: usize) -> ClientOrderId {
+        match self.kept.get(place) {
+            Some(&number) => ClientOrderId(number),
+            None => ClientOrderId(self.base + (place - self.kept.len()) as u64 + 1),
+        }
+    }
+
+    fn place_of(&self, number: ClientOrderId) -> Option<usize> {
+        let Some(of_day) = number.0.checked_sub(self.base + 1) else {
+            return self.kept.binary_search(&number.0).ok();
+        };
+        let place = self.kept.len().checked_add(usize::try_from(of_day).ok()?)?;
+        (place < self.count).then_some(place)
+    }
+
+    /// The place of a text, or the free slot where it belongs and its tag.
     #[allow(
         clippy::cast_possible_truncation,
         reason = "a hash is cut into the bits that are needed"
     )]
-    fn probe(&self, text: &[u8]) -> Result<ClientOrderId, (usize, u32)> {
+    fn probe(&self, text: &[u8]) -> Result<usize, (usize, u32)> {
         let mask = self.index.len() - 1;
         let (&last, group) = text.split_last().unwrap_or((&0, b""));
         let hash = hash(self.keys, group);
@@ -162,20 +258,25 @@ impl ClOrdIds {
         let mut slot = (hash as usize & !(GROUP - 1) | usize::from(last) & (GROUP - 1)) & mask;
         loop {
             let found = self.index[slot];
-            if found.number == 0 {
+            let Some(place) = (found.place as usize).checked_sub(1) else {
                 return Err((slot, tag));
-            }
-            let number = ClientOrderId(u64::from(found.number));
-            if found.tag == tag && self.text(number) == text {
-                return Ok(number);
+            };
+            if found.tag == tag && self.texts[place].as_bytes() == text {
+                return Ok(place);
             }
             slot = (slot + 1) & mask;
         }
     }
 }
 
+impl Text {
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
 impl Slot {
-    const EMPTY: Self = Self { tag: 0, number: 0 };
+    const EMPTY: Self = Self { tag: 0, place: 0 };
 }
 
 /// Two numbers that nobody outside can know.
@@ -211,9 +312,9 @@ mod tests {
     #[test]
     fn numbers_rise_and_texts_come_back() {
         let mut ids = ClOrdIds::new(3);
-        assert_eq!(ids.insert(b"A", Kind::Order), Ok(ClientOrderId(1)));
-        assert_eq!(ids.insert(b"order-2", Kind::Order), Ok(ClientOrderId(2)));
-        assert_eq!(ids.insert(b"A", Kind::Order), Err(Refused::Duplicate));
+        assert_eq!(ids.insert(b"A", Kind::Order, 0), Ok(ClientOrderId(1)));
+        assert_eq!(ids.insert(b"order-2", Kind::Order, 0), Ok(ClientOrderId(2)));
+        assert_eq!(ids.insert(b"A", Kind::Order, 0), Err(Refused::Duplicate));
         assert_eq!(ids.text(ClientOrderId(2)), b"order-2");
         assert_eq!(ids.find(b"order-2"), Some(ClientOrderId(2)));
         assert_eq!(ids.find(b"B"), None);
@@ -229,11 +330,11 @@ mod tests {
             .chain((1..=250).map(|last| vec![b'X', last]));
         let texts = texts.collect::<Vec<_>>();
         for (place, text) in (1..).zip(&texts) {
-            assert_eq!(ids.insert(text, Kind::Order), Ok(ClientOrderId(place)));
+            assert_eq!(ids.insert(text, Kind::Order, 0), Ok(ClientOrderId(place)));
         }
         for (place, text) in (1..).zip(&texts) {
             assert_eq!(ids.find(text), Some(ClientOrderId(place)));
-            assert_eq!(ids.insert(text, Kind::Order), Err(Refused::Duplicate));
+            assert_eq!(ids.insert(text, Kind::Order, 0), Err(Refused::Duplicate));
         }
         assert_eq!(ids.find(b""), None);
     }
@@ -241,12 +342,46 @@ mod tests {
     #[test]
     fn a_full_table_and_a_wrong_length_are_refused() {
         let mut ids = ClOrdIds::new(1);
-        assert_eq!(ids.insert(b"", Kind::Order), Err(Refused::Length));
-        assert_eq!(ids.insert(&[b'x'; MAX_LENGTH + 1], Kind::Order), Err(Refused::Length));
-        assert_eq!(ids.insert(&[b'x'; MAX_LENGTH], Kind::Order), Ok(ClientOrderId(1)));
-        assert_eq!(ids.insert(b"y", Kind::Order), Err(Refused::Full));
-        ids.clear();
-        assert_eq!(ids.insert(b"y", Kind::Order), Ok(ClientOrderId(1)));
-        assert_eq!(ids.find(&[b'x'; MAX_LENGTH]), None);
+        assert_eq!(ids.insert(b"", Kind::Order, 0), Err(Refused::Length));
+        assert_eq!(
+            ids.insert(&[b'x'; MAX_LENGTH + 1], Kind::Order, 0),
+            Err(Refused::Length)
+        );
+        assert_eq!(ids.insert(&[b'x'; MAX_LENGTH], Kind::Order, 0), Ok(ClientOrderId(1)));
+        assert_eq!(ids.insert(b"y", Kind::Order, 0), Err(Refused::Full));
+    }
+
+    #[test]
+    fn what_is_open_outlives_the_day_with_its_number() {
+        let mut ids = ClOrdIds::new(3);
+        for text in [b"A", b"B", b"C"] {
+            ids.insert(text, Kind::Order, 7).unwrap();
+        }
+        ids.set(ClientOrderId(1), State::Over);
+        ids.set(ClientOrderId(3), State::Void);
+        assert_eq!(
+            (ids.find_valid(b"A"), ids.find_valid(b"C")),
+            (Some(ClientOrderId(1)), None)
+        );
+        for (day, number) in [(1, 4), (2, 6)] {
+            ids.new_day();
+            assert_eq!(
+                (ids.find(b"A"), ids.find(b"B")),
+                (None, Some(ClientOrderId(2))),
+                "day {day}"
+            );
+            assert_eq!((ids.text(ClientOrderId(2)), ids.note(ClientOrderId(2))), (&b"B"[..], 7));
+            assert_eq!(
+                (ids.text(ClientOrderId(1)), ids.text(ClientOrderId(3))),
+                (&b""[..], &b""[..])
+            );
+            assert_eq!(ids.insert(b"B", Kind::Order, 0), Err(Refused::Duplicate));
+            assert_eq!(ids.insert(b"A", Kind::Order, 0), Ok(ClientOrderId(number)));
+            assert_eq!(ids.insert(b"C", Kind::Order, 0), Ok(ClientOrderId(number + 1)));
+            assert_eq!(ids.insert(b"D", Kind::Order, 0), Err(Refused::Full));
+            assert_eq!(ids.text(ClientOrderId(number + 1)), b"C");
+            ids.set(ClientOrderId(number), State::Over);
+            ids.set(ClientOrderId(number + 1), State::Void);
+        }
     }
 }

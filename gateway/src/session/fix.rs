@@ -1,21 +1,21 @@
-//! FIX sessions: ClOrdIDs to numbers, symbols to instruments, units to lots, and back.
+//! FIX sessions: the session core, and between it and the order logic the words of both.
+
+mod reports;
+mod requests;
 
 use super::Incoming;
-use super::cl_ord_ids::{self, ClOrdIds, Kind};
+use super::cl_ord_ids::{ClOrdIds, Kind};
 use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
 use crate::limits::EARLY_BYTES_A_SESSION;
-use orders::Report;
 use proto::fix::{
-    self, Application, Body, BusinessRejectReason, CancelRejectResponseTo, CloseReason, CompId, Digits,
-    ExecutionReport, FixExecType, NewOrderSingle, OrdStatus, OrderCancelReject, OrderCancelReplaceRequest,
-    OrderCancelRequest, Output, Recall, ResetOnLogon, Role, Scratch, Session, Violation, msg_type, tag,
+    self, Application, Body, BusinessRejectReason, CloseReason, CompId, NewOrderSingle, OrderCancelReplaceRequest,
+    OrderCancelRequest, OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest, Output, Recall,
+    ResetOnLogon, Role, Scratch, Session, Version, Violation, msg_type, tag,
 };
-use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecType, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
-    Quantity, Reason, ReplaceOrder, Request, SequenceNumber, SessionId, Side, TimeInForce, Timestamp,
-};
+use reports::MassAnswer;
+use types::{AccountId, ClientOrderId, SequenceNumber, SessionId, Timestamp};
 
 /// What a shard keeps for one FIX session.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(super) struct FixSession {
     at_hand: AtHand,
     /// Resets of the numbers so far, as far as the world has been told.
     resets: u64,
+    requests: RequestIds,
+    mass_answer: Option<MassAnswer>,
 }
 
 /// The request that is being handled, in its own words: a refusal repeats them even where the gateway has none.
@@ -35,7 +37,7 @@ pub(super) struct FixSession {
 struct AtHand {
     number: ClientOrderId,
     kind: Kind,
-    /// Side (54) as it came.
+    /// Side (54), or MassCancelRequestType (530), as it came.
     side: u8,
     cl_ord_id: Text,
     orig_cl_ord_id: Text,
@@ -48,6 +50,17 @@ struct Text {
     length: usize,
     bytes: [u8; fix::MAX_VALUE_LENGTH],
 }
+
+/// Ids of the last status requests (790, 584): their answers may come from another shard, and say them again.
+#[derive(Debug)]
+struct RequestIds {
+    texts: [Text; REQUEST_IDS],
+    /// Given to the last.
+    last: u64,
+}
+
+/// Status requests that may be on their way at a time; the answer to an older one leaves its id out.
+const REQUEST_IDS: usize = 16;
 
 /// CompID of the client of a template's instance that nobody has taken yet.
 const NOBODY: &str = "*";
@@ -93,6 +106,8 @@ impl FixSession {
             account: config.only_account(session.id).unwrap_or_default(),
             at_hand: AtHand::NOTHING,
             resets: 0,
+            requests: RequestIds::new(),
+            mass_answer: None,
         }
     }
 
@@ -151,9 +166,9 @@ impl FixSession {
         self.session.poll_timeout()
     }
 
-    /// A new trading day: ClOrdIDs may come again.
+    /// A new trading day: ClOrdIDs may come again, but for those of orders that live on.
     pub(super) fn new_day(&mut self) {
-        self.cl_ord_ids.clear();
+        self.cl_ord_ids.new_day();
     }
 
     /// Reads a message: what it means for the session happens at once, what it means for orders comes out.
@@ -221,6 +236,15 @@ impl FixSession {
             msg_type::ORDER_CANCEL_REPLACE_REQUEST => {
                 OrderCancelReplaceRequest::decode(message).map(|replace| self.replace(&replace, instruments))
             }
+            msg_type::ORDER_STATUS_REQUEST => {
+                OrderStatusRequest::decode(message).map(|status| self.status(&status, instruments))
+            }
+            msg_type::ORDER_MASS_CANCEL_REQUEST if self.has_mass_requests() => {
+                OrderMassCancelRequest::decode(message).map(|mass| self.mass_cancel(&mass, instruments))
+            }
+            msg_type::ORDER_MASS_STATUS_REQUEST if self.has_mass_requests() => {
+                OrderMassStatusRequest::decode(message).map(|mass| self.mass_status(&mass, instruments))
+            }
             _ => Ok(self.unsupported(now, application, effects)),
         };
         decoded.unwrap_or_else(|violation| self.reject(now, application, violation, effects))
@@ -236,100 +260,9 @@ impl FixSession {
             && self.cl_ord_ids.find(application.message.get(tag::CL_ORD_ID)).is_some()
     }
 
-    fn new_order(&mut self, order: &NewOrderSingle<'_>, instruments: &Instruments) -> Incoming {
-        let instrument = instruments.find(order.symbol);
-        let number = self.cl_ord_ids.insert(order.cl_ord_id, Kind::Order);
-        let quantity = lots(order.quantity, instrument);
-        let mut new = NewOrder {
-            client_order_id: number.unwrap_or_default(),
-            instrument: instrument.map_or(InstrumentId(0), |instrument| instrument.id),
-            account: self.account_of(order.account),
-            session: self.id,
-            side: Side::Buy,
-            order_type: OrderType::Limit,
-            time_in_force: TimeInForce::Day,
-            price: order.price,
-            quantity: quantity.unwrap_or_default(),
-            trigger: order.trigger,
-            terms: OrderTerms::NONE,
-        };
-        self.at_hand.set(
-            new.client_order_id,
-            Kind::Order,
-            order.side,
-            [order.cl_ord_id, b"", order.symbol],
-        );
-        let (side, order_type, time_in_force) = (
-            fix::side_from_code(order.side),
-            fix::ord_type_from_code(order.ord_type),
-            fix::tif_from_code(order.time_in_force),
-        );
-        let refusal = match (number, quantity, side, order_type, time_in_force) {
-            (Err(refused), ..) => Some(reason(refused)),
-            (_, None, ..) => Some(Reason::InvalidQuantity),
-            (_, _, Some(side), Some(order_type), Some(time_in_force)) => {
-                (new.side, new.order_type, new.time_in_force) = (side, order_type, time_in_force);
-                None
-            }
-            _ => Some(Reason::UnsupportedOrder),
-        };
-        match refusal {
-            None => Incoming::Request(Request::New(new)),
-            Some(reason) => Incoming::Refused(Request::New(new), reason),
-        }
-    }
-
-    fn cancel(&mut self, cancel: &OrderCancelRequest<'_>, instruments: &Instruments) -> Incoming {
-        let number = self.cl_ord_ids.insert(cancel.cl_ord_id, Kind::Cancel);
-        let request = Request::Cancel(CancelOrder {
-            client_order_id: number.unwrap_or_default(),
-            orig_client_order_id: self.cl_ord_ids.find(cancel.orig_cl_ord_id).unwrap_or_default(),
-            instrument: instruments
-                .find(cancel.symbol)
-                .map_or(InstrumentId(0), |instrument| instrument.id),
-            session: self.id,
-            side: fix::side_from_code(cancel.side).unwrap_or(Side::Buy),
-        });
-        self.at_hand.set(
-            number.unwrap_or_default(),
-            Kind::Cancel,
-            cancel.side,
-            [cancel.cl_ord_id, cancel.orig_cl_ord_id, cancel.symbol],
-        );
-        match number {
-            Ok(_) => Incoming::Request(request),
-            Err(refused) => Incoming::Refused(request, reason(refused)),
-        }
-    }
-
-    fn replace(&mut self, replace: &OrderCancelReplaceRequest<'_>, instruments: &Instruments) -> Incoming {
-        let number = self.cl_ord_ids.insert(replace.cl_ord_id, Kind::Replace);
-        let instrument = instruments.find(replace.symbol);
-        let quantity = lots(replace.quantity, instrument);
-        let request = Request::Replace(ReplaceOrder {
-            client_order_id: number.unwrap_or_default(),
-            orig_client_order_id: self.cl_ord_ids.find(replace.orig_cl_ord_id).unwrap_or_default(),
-            instrument: instrument.map_or(InstrumentId(0), |instrument| instrument.id),
-            session: self.id,
-            side: fix::side_from_code(replace.side).unwrap_or(Side::Buy),
-            price: replace.price,
-            quantity: quantity.unwrap_or_default(),
-            terms: OrderTerms::NONE,
-        });
-        self.at_hand.set(
-            number.unwrap_or_default(),
-            Kind::Replace,
-            replace.side,
-            [replace.cl_ord_id, replace.orig_cl_ord_id, replace.symbol],
-        );
-        let is_limit = fix::ord_type_from_code(replace.ord_type) == Some(OrderType::Limit);
-        let is_day = fix::tif_from_code(replace.time_in_force) == Some(TimeInForce::Day);
-        match number {
-            Err(refused) => Incoming::Refused(request, reason(refused)),
-            Ok(_) if quantity.is_none() => Incoming::Refused(request, Reason::InvalidQuantity),
-            Ok(_) if !is_limit || !is_day => Incoming::Refused(request, Reason::UnsupportedOrder),
-            Ok(_) => Incoming::Request(request),
-        }
+    /// Whether the version has requests for many orders: since 4.3.
+    const fn has_mass_requests(&self) -> bool {
+        !matches!(self.session.version(), Version::Fix40 | Version::Fix41 | Version::Fix42)
     }
 
     /// A message of a type that an order gateway does not take.
@@ -362,136 +295,8 @@ impl FixSession {
         ClientOrderId(fix::parse_u64(self.cl_ord_ids.text(number)).unwrap_or_default())
     }
 
-    /// Sends a report.
-    pub(super) fn report<E: Effects>(
-        &mut self,
-        now: Timestamp,
-        report: &Report,
-        instruments: &Instruments,
-        effects: &mut E,
-    ) {
-        let exec = &report.exec;
-        let instrument = instruments.get(exec.instrument);
-        let (cl_ord_id, orig_cl_ord_id) = self.ids(report);
-        let order_id = Digits::new(exec.order_id.0);
-        let text = if exec.reason == Reason::None {
-            ""
-        } else {
-            exec.reason.text()
-        };
-        let Some(exec_type) = FixExecType::of(exec.exec_type) else {
-            let reject = OrderCancelReject {
-                cl_ord_id: cl_ord_id.as_bytes(),
-                order_id: if exec.order_id.0 == 0 {
-                    b"NONE"
-                } else {
-                    order_id.as_bytes()
-                },
-                ord_status: cancel_reject_status(report),
-                orig_cl_ord_id: orig_cl_ord_id.as_bytes(),
-                text: text.as_bytes(),
-                transact_time: now,
-                cxl_rej_reason: Some(fix::cxl_rej_reason(exec.reason)),
-                response_to: self.response_to(exec.client_order_id),
-            };
-            return self.send(now, &reject, effects);
-        };
-        let is_at_hand = exec.client_order_id == self.at_hand.number && exec.exec_type == ExecType::Rejected;
-        let symbol = self.at_hand.symbol;
-        let units = |lots: Quantity| lots.0 * u64::from(instrument.map_or(1, |instrument| instrument.lot_size));
-        let account = Digits::new(u64::from(exec.account.0));
-        let exec_id = Digits::new(exec.exec_id.0);
-        let message = ExecutionReport {
-            account: if exec.account.0 == 0 { b"" } else { account.as_bytes() },
-            avg_price: report.average_price(),
-            cl_ord_id: cl_ord_id.as_bytes(),
-            cumulative: units(exec.cumulative),
-            exec_id: exec_id.as_bytes(),
-            last_price: exec.last_price,
-            last_quantity: units(exec.last_quantity),
-            order_id: order_id.as_bytes(),
-            quantity: units(exec.quantity),
-            ord_status: OrdStatus::of(exec),
-            orig_cl_ord_id: orig_cl_ord_id.as_bytes(),
-            price: exec.price,
-            side: if is_at_hand {
-                self.at_hand.side
-            } else {
-                fix::side_code(exec.side)
-            },
-            symbol: instrument.map_or(symbol.as_bytes(), |instrument| instrument.symbol.as_bytes()),
-            text: text.as_bytes(),
-            transact_time: now,
-            ord_rej_reason: (exec.exec_type == ExecType::Rejected).then(|| fix::ord_rej_reason(exec.reason)),
-            exec_type,
-            leaves: units(exec.leaves),
-        };
-        self.send(now, &message, effects);
-    }
-
-    /// ClOrdID and OrigClOrdID of a report. Those of a request that is being refused are the request's own, even when they
-    /// were never given a number.
-    fn ids(&self, report: &Report) -> (Text, Text) {
-        let exec = &report.exec;
-        let is_refusal = matches!(exec.exec_type, ExecType::Rejected | ExecType::RequestRejected);
-        if is_refusal && exec.client_order_id == self.at_hand.number {
-            return (self.at_hand.cl_ord_id, self.at_hand.orig_cl_ord_id);
-        }
-        let text = |number| {
-            let mut text = Text::EMPTY;
-            text.set(self.cl_ord_ids.text(number));
-            text
-        };
-        (text(exec.client_order_id), text(exec.orig_client_order_id))
-    }
-
-    /// What a refused request was.
-    fn response_to(&self, number: ClientOrderId) -> CancelRejectResponseTo {
-        let of_number = self.cl_ord_ids.kind(number).unwrap_or(self.at_hand.kind);
-        let kind = if number == self.at_hand.number {
-            self.at_hand.kind
-        } else {
-            of_number
-        };
-        match kind {
-            Kind::Replace => CancelRejectResponseTo::Replace,
-            Kind::Order | Kind::Cancel => CancelRejectResponseTo::Cancel,
-        }
-    }
-
     fn send<E: Effects>(&mut self, now: Timestamp, body: &impl Body, effects: &mut E) {
         self.session.send(now, body, &mut Out { id: self.id, effects });
-    }
-
-    /// The account of an order: Account (1) as a number, or the session's only one. 0 is no account and gets refused.
-    fn account_of(&self, text: &[u8]) -> AccountId {
-        if text.is_empty() {
-            return self.account;
-        }
-        let number = fix::parse_u64(text).and_then(|number| u32::try_from(number).ok());
-        AccountId(number.unwrap_or_default())
-    }
-}
-
-/// The status of an order that a cancel or replace was refused for.
-fn cancel_reject_status(report: &Report) -> OrdStatus {
-    match report.exec.order_id.0 {
-        0 => OrdStatus::Rejected,
-        _ => OrdStatus::of_quantities(report.exec.leaves, report.exec.cumulative),
-    }
-}
-
-/// Units in lots; `None` when they are no whole lots. Units of an instrument that nobody knows stay as they are.
-fn lots(units: u64, instrument: Option<&Instrument>) -> Option<Quantity> {
-    let lot_size = u64::from(instrument.map_or(1, |instrument| instrument.lot_size));
-    (units > 0 && units.is_multiple_of(lot_size)).then(|| Quantity(units / lot_size))
-}
-
-fn reason(refused: cl_ord_ids::Refused) -> Reason {
-    match refused {
-        cl_ord_ids::Refused::Duplicate => Reason::DuplicateClientOrderId,
-        cl_ord_ids::Refused::Full => Reason::OrderTableFull,
-        cl_ord_ids::Refused::Length => Reason::MalformedMessage,
     }
 }
 
@@ -516,6 +321,35 @@ impl AtHand {
         for (place, text) in places.into_iter().zip(texts) {
             place.set(text);
         }
+    }
+}
+
+impl RequestIds {
+    const fn new() -> Self {
+        Self {
+            texts: [Text::EMPTY; REQUEST_IDS],
+            last: 0,
+        }
+    }
+
+    /// Keeps an id and gives it a number.
+    fn keep(&mut self, text: &[u8]) -> u64 {
+        self.last += 1;
+        self.texts[Self::place(self.last)].set(text);
+        self.last
+    }
+
+    /// The id of a number; empty when later ones have taken its place.
+    fn text(&self, number: u64) -> Text {
+        if number == 0 || number > self.last || self.last - number >= REQUEST_IDS as u64 {
+            return Text::EMPTY;
+        }
+        self.texts[Self::place(number)]
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "a remainder of a small number")]
+    const fn place(number: u64) -> usize {
+        (number % REQUEST_IDS as u64) as usize
     }
 }
 

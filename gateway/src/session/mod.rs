@@ -12,7 +12,10 @@ use crate::instruments::Instruments;
 use fix::FixSession;
 use orders::Report;
 use proto::fix::{CompId, Scratch};
-use types::{ClientOrderId, InstrumentId, Reason, Request, SequenceNumber, SessionId, ShardId, Timestamp};
+use types::{
+    ClientOrderId, ExecType, InstrumentId, MassStatusRequest, Quantity, Reason, Request, SequenceNumber, SessionId,
+    ShardId, Timestamp,
+};
 
 pub(crate) use cl_ord_ids::CL_ORD_IDS_MAX;
 pub(crate) use native::refuse_instruments;
@@ -39,6 +42,18 @@ struct Entry {
     /// The highest number that a request of it had.
     last_client_order_id: ClientOrderId,
     protocol: Protocol,
+    /// The mass status that is being answered.
+    mass_status: Option<MassStatus>,
+}
+
+/// A mass status on its way: every shard that may have orders of the session tells how many it told.
+struct MassStatus {
+    request: u64,
+    /// Shards that have not told their end.
+    shards: u8,
+    told: Quantity,
+    /// Why orders are missing in the answer, if any are.
+    reason: Reason,
 }
 
 /// What a session's client speaks, and what the session keeps for it.
@@ -91,6 +106,7 @@ impl Sessions {
                 shard: session.shard,
                 last_client_order_id: ClientOrderId(0),
                 protocol,
+                mass_status: None,
             });
         }
         Self {
@@ -163,6 +179,9 @@ impl Sessions {
 
     /// Whether a request's number was used before; else it is used from now on.
     pub(crate) fn is_repeat(&mut self, request: &Request) -> bool {
+        if matches!(request, Request::Status(_) | Request::MassStatus(_)) {
+            return false;
+        }
         let number = request.client_order_id();
         let Some(Some(entry)) = self.entries.get_mut(usize::from(request.session().0)) else {
             return true;
@@ -180,6 +199,27 @@ impl Sessions {
         }
     }
 
+    /// A mass status begins that so many shards answer; `total` is the number of orders, where it is known. Returns false
+    /// when one is being answered already.
+    pub(crate) fn begin_mass_status(&mut self, mass: &MassStatusRequest, shards: u8, total: Option<u32>) -> bool {
+        let Some(Some(entry)) = self.entries.get_mut(usize::from(mass.session.0)) else {
+            return false;
+        };
+        if entry.mass_status.is_some() {
+            return false;
+        }
+        entry.mass_status = Some(MassStatus {
+            request: mass.request,
+            shards,
+            told: Quantity::ZERO,
+            reason: Reason::None,
+        });
+        if let Protocol::Fix(fix) = &mut entry.protocol {
+            fix.begin_mass_status(mass.request, total);
+        }
+        true
+    }
+
     /// Puts a report into the client's protocol and sends it.
     pub(crate) fn report<E: Effects>(
         &mut self,
@@ -192,6 +232,8 @@ impl Sessions {
         let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0)) else {
             return;
         };
+        let Some(report) = entry.gather(report) else { return };
+        let report = &report;
         match &mut entry.protocol {
             Protocol::Native => native::report(&report.exec, effects),
             Protocol::Fix(fix) => {
@@ -292,5 +334,28 @@ impl Sessions {
             Protocol::Native => None,
         };
         self.next_timer = self.with_timers.iter().filter_map(due).min();
+    }
+}
+
+impl Entry {
+    /// The report as the client gets it: of the ends of a mass status only the last, for all shards together. One that was
+    /// refused because another is being answered is not part of it.
+    fn gather(&mut self, report: &Report) -> Option<Report> {
+        let mut report = *report;
+        let is_end = report.exec.exec_type == ExecType::StatusEnd && report.exec.reason != Reason::RequestPending;
+        if is_end && let Some(mass) = &mut self.mass_status {
+            mass.shards -= 1;
+            mass.told += report.exec.quantity;
+            if report.exec.reason != Reason::None {
+                mass.reason = report.exec.reason;
+            }
+            if mass.shards > 0 {
+                return None;
+            }
+            (report.exec.quantity, report.exec.reason) = (mass.told, mass.reason);
+            report.exec.client_order_id = ClientOrderId(mass.request);
+            self.mass_status = None;
+        }
+        Some(report)
     }
 }

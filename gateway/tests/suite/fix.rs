@@ -1,7 +1,7 @@
 //! The FIX client's side.
 
 use crate::fixture::{FIX, Fixture, START};
-use proto::fix::{Body, Encoder, NewOrderSingle, OrderCancelRequest, msg_type, tag};
+use proto::fix::{Body, Encoder, NewOrderSingle, OrderCancelRequest, OrderFields, msg_type, tag};
 use types::{ExecType, Price, Request, Trigger};
 
 /// Logon with heartbeats every 30 s.
@@ -30,6 +30,7 @@ pub(crate) fn order<'a>(cl_ord_id: &'a str, symbol: &'a str) -> NewOrderSingle<'
         time_in_force: b'0',
         transact_time: START,
         trigger: Trigger::new(1, 42),
+        fields: OrderFields::NONE,
     }
 }
 
@@ -84,12 +85,12 @@ fn refusals_by_fix_repeat_what_was_asked() {
         [39, 11, 55, 103].map(|tag| field(&unknown[0], tag)),
         [Some("8"), Some("A-1"), Some("NOPE"), Some("1")]
     );
-    let stop = fixture.fix(&NewOrderSingle {
-        ord_type: b'3',
+    let on_close = fixture.fix(&NewOrderSingle {
+        ord_type: b'5',
         ..order("A-2", "ALFA")
     });
     assert_eq!(
-        [39, 11, 103].map(|tag| field(&stop[0], tag)),
+        [39, 11, 103].map(|tag| field(&on_close[0], tag)),
         [Some("8"), Some("A-2"), Some("11")]
     );
     let again = fixture.fix(&order("A-2", "ALFA"));

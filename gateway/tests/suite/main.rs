@@ -4,6 +4,7 @@ mod fix;
 mod fixture;
 mod native;
 mod no_alloc;
+mod orders;
 mod recovery;
 mod resend;
 mod room;

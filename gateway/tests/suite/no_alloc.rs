@@ -237,7 +237,7 @@ fn a_whole_worker_with_its_sockets_allocates_nothing() {
             let length = client.read(chunk).unwrap_or(0);
             bytes.extend_from_slice(&chunk[..length]);
             // Each of the two reports is a packet of 64 bytes with its head.
-            bytes.len() >= 2 * (soup::HEADER_LENGTH + native::MAX_MESSAGE_LENGTH)
+            bytes.len() >= 2 * (soup::HEADER_LENGTH + native::MAX_ANSWER_LENGTH)
         });
     }
     assert_eq!(count, 0);

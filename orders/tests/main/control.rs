@@ -186,7 +186,7 @@ fn a_day_ends_its_orders_and_starts_numbers_and_limits_anew() {
     cancel(&mut orders, &cancel_of(&new_order(1), 4)).unwrap();
 
     let mut outputs = Outputs::default();
-    orders.on_day_roll(TradingDay(20_260_105), &mut outputs);
+    orders.on_day_roll(NOW, TradingDay(20_260_105), &mut outputs);
     let told: Vec<_> = outputs
         .reports
         .iter()
@@ -226,6 +226,6 @@ fn a_day_ends_its_orders_and_starts_numbers_and_limits_anew() {
     assert_eq!(on_report(&mut orders, &late), Err(Anomaly::TradeAfterEnd));
 
     let mut outputs = Outputs::default();
-    orders.on_day_roll(TradingDay(20_260_105), &mut outputs);
+    orders.on_day_roll(NOW, TradingDay(20_260_105), &mut outputs);
     assert_eq!((outputs, orders.open_orders()), (Outputs::default(), 1));
 }

@@ -5,3 +5,4 @@ mod fixture;
 mod model;
 mod races;
 mod reasons;
+mod terms;

@@ -575,8 +575,6 @@ impl Model {
             Some(Reason::UnsupportedOrder)
         } else if request.quantity.is_zero() {
             Some(Reason::InvalidQuantity)
-        } else if request.quantity.0 <= live.traded {
-            Some(Reason::TooLate)
         } else if !self.is_up[live.venue] {
             Some(Reason::VenueDown)
         } else if raises && (self.killed[0] || self.killed[1 + account] || self.killed[4 + live.session]) {
@@ -671,7 +669,7 @@ impl Model {
     fn day_roll(&mut self) {
         self.day += 1;
         let mut outputs = Outputs::default();
-        self.orders.on_day_roll(TradingDay(self.day), &mut outputs);
+        self.orders.on_day_roll(NOW, TradingDay(self.day), &mut outputs);
         self.take_all(outputs);
         assert!(self.live.is_empty());
         assert_eq!(self.reserved, 0, "what was reserved in the day came back");
@@ -740,7 +738,7 @@ impl Model {
                 live.id = replace.client_order_id;
                 live.price = replace.price;
                 live.weight = i128::from(replace.price.0);
-                live.lots = replace.quantity.0;
+                live.lots = replace.quantity.0.max(live.traded);
             }
             ExecType::RequestRejected => match live.replace {
                 Some(replace) if replace.client_order_id == exec.client_order_id => live.replace = None,

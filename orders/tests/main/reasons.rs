@@ -647,7 +647,7 @@ fn each_defect_of_a_replace_has_its_reason() {
                 quantity: Quantity(4),
                 ..good
             },
-            Some(Reason::TooLate),
+            None,
         ),
     ];
     for (request, reason) in cases {

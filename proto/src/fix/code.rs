@@ -1,5 +1,6 @@
 //! FIX's codes for the words of [`types`], and its reason codes for refusals.
 
+use super::Version;
 use types::{OrderType, Reason, Side, TimeInForce};
 
 /// Side (54).
@@ -33,12 +34,16 @@ pub const fn ord_type_code(order_type: OrderType) -> u8 {
     }
 }
 
-/// An OrdType (40) that the gateway trades; `None` for the others, such as stops.
+/// An OrdType (40) that the gateway trades; `None` for the others, such as market on close. What a pegged order follows is
+/// said elsewhere ([`super::OrderFields`]); here it is the best price of its own side.
 #[must_use]
 pub const fn ord_type_from_code(code: u8) -> Option<OrderType> {
     match code {
         b'1' => Some(OrderType::Market),
         b'2' => Some(OrderType::Limit),
+        b'3' => Some(OrderType::Stop),
+        b'4' => Some(OrderType::StopLimit),
+        b'P' => Some(OrderType::PegPrimary),
         _ => None,
     }
 }
@@ -57,12 +62,11 @@ pub const fn tif_code(time_in_force: TimeInForce) -> u8 {
     }
 }
 
-/// A TimeInForce (59) that the gateway trades; `None` for the others, such as good till cancel.
+/// A TimeInForce (59) that the gateway trades; `None` for the others, such as good till crossing.
 #[must_use]
 pub const fn tif_from_code(code: u8) -> Option<TimeInForce> {
     match code {
-        b'0' => Some(TimeInForce::Day),
-        b'3' => Some(TimeInForce::ImmediateOrCancel),
+        b'0'..=b'9' => TimeInForce::from_u8(code - b'0'),
         _ => None,
     }
 }
@@ -94,7 +98,13 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::SharedLimit => 3,
         Reason::UnknownOrder => 5,
         Reason::DuplicateClientOrderId => 6,
-        Reason::UnsupportedOrder => 11,
+        Reason::UnsupportedOrder
+        | Reason::InvalidStopPrice
+        | Reason::InvalidDisplay
+        | Reason::InvalidMinQuantity
+        | Reason::InvalidExpiry
+        | Reason::InvalidPegOffset
+        | Reason::UnsupportedSelfMatch => 11,
         Reason::InvalidQuantity => 13,
         Reason::UnknownAccount => 15,
         Reason::Venue | Reason::VenueDown | Reason::VenueFull | Reason::Killed | Reason::DayEnded => 0,
@@ -115,8 +125,75 @@ pub const fn cxl_rej_reason(reason: Reason) -> u64 {
     }
 }
 
-/// "Other", for 102 and 103.
+/// ExecRestatementReason (378) of a cancel that the client did not ask for; `None` for one that it did, or that its order
+/// implied.
+#[must_use]
+pub const fn exec_restatement_reason(reason: Reason) -> Option<u64> {
+    match reason {
+        Reason::None | Reason::Requested | Reason::MassCanceled | Reason::Unfilled => None,
+        Reason::Disconnected => Some(CONNECTION_LOSS),
+        Reason::SelfMatch => Some(SELF_MATCH_NEWEST),
+        Reason::Venue | Reason::BookFull => Some(MARKET_OPTION),
+        _ => Some(BROKER_OPTION),
+    }
+}
+
+/// MassCancelRejectReason (532).
+#[must_use]
+pub const fn mass_cancel_reject_reason(reason: Reason) -> u64 {
+    match reason {
+        Reason::UnsupportedOrder => 0,
+        Reason::UnknownInstrument => 1,
+        _ => OTHER,
+    }
+}
+
+/// The number of OrdRejReason (103) that a version has for it: else 0, broker's option.
+pub(super) const fn ord_rej_reason_of(version: Version, number: u64) -> u64 {
+    let highest = match version {
+        Version::Fix40 | Version::Fix41 => 3,
+        Version::Fix42 => 8,
+        Version::Fix43 => 12,
+        _ => OTHER,
+    };
+    if number <= highest { number } else { 0 }
+}
+
+/// The number of CxlRejReason (102) that a version has for it; `None` when it has none that says it.
+pub(super) const fn cxl_rej_reason_of(version: Version, number: u64) -> Option<u64> {
+    match (version, number) {
+        (_, 0 | 1) => Some(number),
+        (Version::Fix40 | Version::Fix41, _) => None,
+        (Version::Fix42, 4..) | (Version::Fix43, 7..) => Some(BROKER_OPTION_102),
+        _ => Some(number),
+    }
+}
+
+/// The number of ExecRestatementReason (378) that a version has for it; `None` when it has no such field.
+pub(super) const fn exec_restatement_reason_of(version: Version, number: u64) -> Option<u64> {
+    match (version, number) {
+        (Version::Fix40 | Version::Fix41, _) => None,
+        (Version::Fix50Sp2, _) => Some(number),
+        (Version::Fix42, MARKET_OPTION..) | (_, CONNECTION_LOSS) => Some(BROKER_OPTION),
+        (_, SELF_MATCH_NEWEST..) => Some(MARKET_OPTION),
+        _ => Some(number),
+    }
+}
+
+/// "Other", for 102, 103 and 532.
 const OTHER: u64 = 99;
+
+/// Of 102.
+const BROKER_OPTION_102: u64 = 2;
+
+/// Of 378.
+const BROKER_OPTION: u64 = 4;
+/// Of 378, since 4.3.
+const MARKET_OPTION: u64 = 8;
+/// Of 378, in 5.0 SP2.
+const CONNECTION_LOSS: u64 = 12;
+/// Of 378, in 5.0 SP2.
+const SELF_MATCH_NEWEST: u64 = 17;
 
 #[cfg(test)]
 mod tests {
@@ -128,11 +205,11 @@ mod tests {
             assert_eq!(side_from_code(side_code(side)), Some(side));
             assert!(is_side(side_code(side)));
         }
-        for order_type in [OrderType::Market, OrderType::Limit] {
+        for order_type in (1..6).filter_map(OrderType::from_u8) {
             assert_eq!(ord_type_from_code(ord_type_code(order_type)), Some(order_type));
             assert!(is_ord_type(ord_type_code(order_type)));
         }
-        for tif in [TimeInForce::Day, TimeInForce::ImmediateOrCancel] {
+        for tif in (0..8).filter_map(TimeInForce::from_u8) {
             assert_eq!(tif_from_code(tif_code(tif)), Some(tif));
             assert!(is_tif(tif_code(tif)));
         }

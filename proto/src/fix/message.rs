@@ -139,6 +139,12 @@ impl<'f> Message<'f> {
         Ok(value)
     }
 
+    /// Whether the message has a value in any of these slots, see [`bits_of`](super::slots::bits_of).
+    #[inline]
+    pub(super) const fn has_any(&self, slots: u128) -> bool {
+        self.filled & slots != 0
+    }
+
     /// BeginString (8).
     #[must_use]
     pub fn begin_string(&self) -> &'f [u8] {

@@ -15,6 +15,7 @@ pub mod dictionary;
 mod encoder;
 mod field;
 mod frame;
+mod mass;
 mod message;
 mod order;
 mod reject;
@@ -24,26 +25,31 @@ mod samples;
 mod session;
 mod slots;
 pub mod tag;
+mod terms;
 mod time;
 mod value;
 mod version;
 
 pub use code::{
-    cxl_rej_reason, ord_rej_reason, ord_type_code, ord_type_from_code, side_code, side_from_code, tif_code,
-    tif_from_code,
+    cxl_rej_reason, exec_restatement_reason, mass_cancel_reject_reason, ord_rej_reason, ord_type_code,
+    ord_type_from_code, side_code, side_from_code, tif_code, tif_from_code,
 };
 pub use dictionary::{Dictionary, DictionaryError, UserDefinedFields};
 pub use encoder::{Body, Encoder, MessageHeader, TimePrecision};
 pub use field::{Field, Fields, RejectReason, Violation};
 pub use frame::{Frame, FrameBuffer, GarbledReason, frame};
+pub use mass::{
+    OF_ALL, OF_SECURITY, OrderMassCancelReport, OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest,
+};
 pub use message::{Message, Routing, Scratch};
 pub use order::{NewOrderSingle, OrderCancelReplaceRequest, OrderCancelRequest};
 pub use reject::{BusinessMessageReject, BusinessRejectReason, SessionReject};
-pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject};
+pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject, StatusAnswer};
 pub use session::{
     Application, CloseReason, CompId, Logon, Output, Recall, ResetOnLogon, Role, Session, SessionConfig,
     SessionCounters,
 };
+pub use terms::OrderFields;
 pub use time::{TIMESTAMP_LENGTH, parse_timestamp, write_timestamp};
 pub use value::{Digits, parse_quantity, parse_u64};
 pub use version::Version;

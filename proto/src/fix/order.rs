@@ -8,7 +8,8 @@ use super::code::{is_ord_type, is_side, is_tif};
 use super::encoder::{Body, Encoder};
 use super::field::Violation;
 use super::message::Message;
-use super::{msg_type, tag, value};
+use super::terms::OrderFields;
+use super::{Version, msg_type, tag, value};
 use types::{Price, Timestamp, Trigger};
 
 /// NewOrderSingle (D).
@@ -30,10 +31,12 @@ pub struct NewOrderSingle<'a> {
     pub symbol: &'a [u8],
     /// TimeInForce (59), a code of FIX, Day when absent; [`super::tif_from_code`] tells whether it is traded.
     pub time_in_force: u8,
-    /// TransactTime (60).
+    /// TransactTime (60); [`Timestamp::NONE`] when absent, as FIX 4.0 and 4.1 allow.
     pub transact_time: Timestamp,
     /// The tick that caused the order ([`tag::TRIGGER`]); [`Trigger::NONE`] when absent.
     pub trigger: Trigger,
+    /// What else it asks for.
+    pub fields: OrderFields,
 }
 
 /// OrderCancelRequest (F).
@@ -49,7 +52,7 @@ pub struct OrderCancelRequest<'a> {
     pub side: u8,
     /// Symbol (55).
     pub symbol: &'a [u8],
-    /// TransactTime (60).
+    /// TransactTime (60); [`Timestamp::NONE`] when absent, as FIX 4.0 and 4.1 allow.
     pub transact_time: Timestamp,
 }
 
@@ -72,10 +75,12 @@ pub struct OrderCancelReplaceRequest<'a> {
     pub side: u8,
     /// Symbol (55).
     pub symbol: &'a [u8],
-    /// TimeInForce (59), a code of FIX, Day when absent.
+    /// TimeInForce (59), a code of FIX; 0 when absent: as it was.
     pub time_in_force: u8,
-    /// TransactTime (60).
+    /// TransactTime (60); [`Timestamp::NONE`] when absent, as FIX 4.0 and 4.1 allow.
     pub transact_time: Timestamp,
+    /// What else it asks for: all of it, what stays included.
+    pub fields: OrderFields,
 }
 
 impl<'a> NewOrderSingle<'a> {
@@ -95,6 +100,7 @@ impl<'a> NewOrderSingle<'a> {
             time_in_force: parse_time_in_force(message)?,
             transact_time: required_transact_time(message)?,
             trigger: parse_trigger(message.get(tag::TRIGGER))?,
+            fields: OrderFields::decode(message)?,
         })
     }
 }
@@ -114,6 +120,7 @@ impl Body for NewOrderSingle<'_> {
         encoder.text(tag::SYMBOL, self.symbol);
         encoder.code(tag::TIME_IN_FORCE, self.time_in_force);
         encoder.time(tag::TRANSACT_TIME, self.transact_time);
+        self.fields.encode(encoder);
         if self.trigger != Trigger::NONE {
             encoder.number(tag::TRIGGER, self.trigger.0);
         }
@@ -169,8 +176,12 @@ impl<'a> OrderCancelReplaceRequest<'a> {
             price: parse_price(message, tag::PRICE)?,
             side: parse_code(message, tag::SIDE, is_side)?,
             symbol: message.required(tag::SYMBOL)?,
-            time_in_force: parse_time_in_force(message)?,
+            time_in_force: match message.get(tag::TIME_IN_FORCE) {
+                b"" => 0,
+                _ => parse_time_in_force(message)?,
+            },
             transact_time: required_transact_time(message)?,
+            fields: OrderFields::decode(message)?,
         })
     }
 }
@@ -189,8 +200,11 @@ impl Body for OrderCancelReplaceRequest<'_> {
         encoder.price(tag::PRICE, self.price);
         encoder.code(tag::SIDE, self.side);
         encoder.text(tag::SYMBOL, self.symbol);
-        encoder.code(tag::TIME_IN_FORCE, self.time_in_force);
+        if self.time_in_force != 0 {
+            encoder.code(tag::TIME_IN_FORCE, self.time_in_force);
+        }
         encoder.time(tag::TRANSACT_TIME, self.transact_time);
+        self.fields.encode(encoder);
     }
 }
 
@@ -214,7 +228,14 @@ pub(super) fn parse_price(message: &Message<'_>, tag: u32) -> Result<Price, Viol
 
 #[inline]
 pub(super) fn required_transact_time(message: &Message<'_>) -> Result<Timestamp, Violation> {
-    message.required(tag::TRANSACT_TIME)?;
+    if message.get(tag::TRANSACT_TIME).is_empty() {
+        let begin_string = message.begin_string();
+        let may_be_absent =
+            begin_string == Version::Fix40.begin_string() || begin_string == Version::Fix41.begin_string();
+        if !may_be_absent {
+            return Err(Violation::missing(tag::TRANSACT_TIME));
+        }
+    }
     Ok(message.transact_time())
 }
 
@@ -275,6 +296,7 @@ mod tests {
                 time_in_force: b'3',
                 transact_time: Timestamp(1_772_323_200_123_000_000),
                 trigger: Trigger::new(1, 41),
+                fields: OrderFields::NONE,
             })
         );
     }
@@ -385,9 +407,19 @@ mod tests {
             let (account, symbol) = (account.as_bytes(), symbol.as_bytes());
             let (price, trigger, transact_time) = (Price(price), Trigger(trigger), Timestamp(micros * 1_000));
             let (ord_type, time_in_force) = (b'2', b'3');
+            let fields = OrderFields {
+                stop_price: price,
+                display: Some(quantity),
+                min_quantity: quantity,
+                expires: transact_time,
+                peg_offset: price,
+                post_only: side == b'1',
+                peg: (side == b'2').then_some(types::OrderType::PegMid),
+                ..OrderFields::NONE
+            };
             let mut scratch = Scratch::new();
             let new = NewOrderSingle {
-                account, cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time, trigger,
+                account, cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time, trigger, fields,
             };
             let frame = encoded(&new, Version::Fix44);
             prop_assert_eq!(read(&mut scratch, &frame, NewOrderSingle::decode), Ok(new));
@@ -395,7 +427,7 @@ mod tests {
             let frame = encoded(&cancel, Version::Fix44);
             prop_assert_eq!(read(&mut scratch, &frame, OrderCancelRequest::decode), Ok(cancel));
             let replace = OrderCancelReplaceRequest {
-                account, cl_ord_id, orig_cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time,
+                account, cl_ord_id, orig_cl_ord_id, quantity, ord_type, price, side, symbol, time_in_force, transact_time, fields,
             };
             let frame = encoded(&replace, Version::Fix44);
             prop_assert_eq!(read(&mut scratch, &frame, OrderCancelReplaceRequest::decode), Ok(replace));

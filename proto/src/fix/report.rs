@@ -1,11 +1,11 @@
 //! ExecutionReport (8) and OrderCancelReject (9).
 
-use super::code::is_side;
+use super::code::{cxl_rej_reason_of, exec_restatement_reason_of, is_side, ord_rej_reason_of};
 use super::encoder::{Body, Encoder};
 use super::field::Violation;
 use super::message::Message;
 use super::order::{parse_code, parse_price};
-use super::{msg_type, tag, value};
+use super::{Version, msg_type, tag, value};
 use types::{ExecReport, ExecType, Price, Quantity, Timestamp};
 
 macro_rules! codes {
@@ -31,7 +31,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// ExecType (150), as FIX 4.4 has it.
+    /// ExecType (150), as FIX 5.0 has it.
     FixExecType {
         /// The order was accepted.
         New = b'0',
@@ -67,6 +67,8 @@ codes! {
         TradeCancel = b'H',
         /// The answer to a status request.
         OrderStatus = b'I',
+        /// The order's stop price was met (since 5.0).
+        Triggered = b'L',
     }
 }
 
@@ -157,6 +159,29 @@ pub struct ExecutionReport<'a> {
     pub exec_type: FixExecType,
     /// LeavesQty (151).
     pub leaves: u64,
+    /// ExecRestatementReason (378): why an order was cancelled that nobody asked to cancel.
+    pub restatement: Option<u64>,
+    /// What was asked for, in an answer to a status request.
+    pub answer_to: Option<StatusAnswer<'a>>,
+}
+
+/// Which status request a report answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StatusAnswer<'a> {
+    /// One for one order.
+    Single {
+        /// OrdStatusReqID (790); empty when the request had none.
+        request_id: &'a [u8],
+    },
+    /// One for many orders.
+    Mass {
+        /// MassStatusReqID (584).
+        request_id: &'a [u8],
+        /// TotNumReports (911), where it is known.
+        total: Option<u64>,
+        /// LastRptRequested (912).
+        is_last: bool,
+    },
 }
 
 /// OrderCancelReject (9).
@@ -191,10 +216,9 @@ impl FixExecType {
             ExecType::Replaced => Some(Self::Replaced),
             ExecType::Rejected => Some(Self::Rejected),
             ExecType::Expired => Some(Self::Expired),
+            ExecType::Triggered => Some(Self::Triggered),
             ExecType::Status => Some(Self::OrderStatus),
-            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::StatusEnd => {
-                None
-            }
+            ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::StatusEnd => None,
         }
     }
 }
@@ -249,8 +273,10 @@ impl<'a> ExecutionReport<'a> {
             text: message.get(tag::TEXT),
             transact_time: message.transact_time(),
             ord_rej_reason: parse_number(message, tag::ORD_REJ_REASON)?,
-            exec_type: parse_enum(message, tag::EXEC_TYPE, FixExecType::from_code)?,
+            exec_type: parse_exec_type(message)?,
             leaves: required_quantity(message, tag::LEAVES_QTY)?,
+            restatement: parse_number(message, tag::EXEC_RESTATEMENT_REASON)?,
+            answer_to: parse_answer(message),
         })
     }
 }
@@ -261,18 +287,25 @@ impl Body for ExecutionReport<'_> {
     }
 
     fn encode(&self, encoder: &mut Encoder<'_>) {
+        let version = encoder.version();
         encoder.text(tag::ACCOUNT, self.account);
         encoder.price(tag::AVG_PX, self.avg_price);
         encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
         encoder.number(tag::CUM_QTY, self.cumulative);
         encoder.text(tag::EXEC_ID, self.exec_id);
+        if version < Version::Fix43 {
+            encoder.code(tag::EXEC_TRANS_TYPE, self.exec_trans_type());
+        }
         if self.last_quantity > 0 {
             encoder.price(tag::LAST_PX, self.last_price);
             encoder.number(tag::LAST_QTY, self.last_quantity);
+        } else if version < Version::Fix42 {
+            encoder.number(tag::LAST_PX, 0);
+            encoder.number(tag::LAST_QTY, 0);
         }
         encoder.text(tag::ORDER_ID, self.order_id);
         encoder.number(tag::ORDER_QTY, self.quantity);
-        encoder.code(tag::ORD_STATUS, self.ord_status as u8);
+        encoder.code(tag::ORD_STATUS, self.ord_status_of(version));
         encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
         encoder.price(tag::PRICE, self.price);
         encoder.code(tag::SIDE, self.side);
@@ -280,10 +313,86 @@ impl Body for ExecutionReport<'_> {
         encoder.free_text(self.text);
         encoder.time(tag::TRANSACT_TIME, self.transact_time);
         if let Some(reason) = self.ord_rej_reason {
-            encoder.number(tag::ORD_REJ_REASON, reason);
+            encoder.number(tag::ORD_REJ_REASON, ord_rej_reason_of(version, reason));
         }
-        encoder.code(tag::EXEC_TYPE, self.exec_type as u8);
-        encoder.number(tag::LEAVES_QTY, self.leaves);
+        if version > Version::Fix40 {
+            encoder.code(tag::EXEC_TYPE, self.exec_type_of(version));
+            encoder.number(tag::LEAVES_QTY, self.leaves);
+        }
+        if let Some(reason) = self
+            .restatement
+            .and_then(|reason| exec_restatement_reason_of(version, reason))
+        {
+            encoder.number(tag::EXEC_RESTATEMENT_REASON, reason);
+        }
+        if let Some(answer) = &self.answer_to {
+            answer.encode(encoder);
+        }
+    }
+}
+
+impl ExecutionReport<'_> {
+    /// ExecTransType (20), which versions before 4.3 have: new, or status.
+    const fn exec_trans_type(&self) -> u8 {
+        match self.exec_type {
+            FixExecType::OrderStatus => b'3',
+            _ => b'0',
+        }
+    }
+
+    /// OrdStatus (39). Before 4.3 an order that was replaced and has not traded says so; before 4.2 one state stands for
+    /// whatever is pending.
+    fn ord_status_of(&self, version: Version) -> u8 {
+        match (self.exec_type, self.ord_status) {
+            (FixExecType::Replaced, OrdStatus::New) if version < Version::Fix43 => OrdStatus::Replaced as u8,
+            (_, status) => status.of_version(version),
+        }
+    }
+
+    /// ExecType (150). Before 4.3 a trade is told by the state that it leaves, and so is a status.
+    fn exec_type_of(&self, version: Version) -> u8 {
+        match self.exec_type {
+            FixExecType::Trade if version < Version::Fix43 && self.leaves > 0 => OrdStatus::PartiallyFilled as u8,
+            FixExecType::Trade if version < Version::Fix43 => OrdStatus::Filled as u8,
+            FixExecType::OrderStatus if version < Version::Fix43 => self.ord_status.of_version(version),
+            exec_type => exec_type as u8,
+        }
+    }
+}
+
+impl OrdStatus {
+    /// Its code in a version.
+    fn of_version(self, version: Version) -> u8 {
+        match self {
+            Self::PendingReplace if version < Version::Fix42 => Self::PendingCancel as u8,
+            status => status as u8,
+        }
+    }
+}
+
+impl StatusAnswer<'_> {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        let version = encoder.version();
+        match self {
+            Self::Single { request_id } if version >= Version::Fix44 => {
+                encoder.text(tag::ORD_STATUS_REQ_ID, request_id);
+            }
+            Self::Mass {
+                request_id,
+                total,
+                is_last,
+            } if version >= Version::Fix43 => {
+                encoder.text(tag::MASS_STATUS_REQ_ID, request_id);
+                if version >= Version::Fix44 {
+                    if let Some(total) = total {
+                        encoder.number(tag::TOT_NUM_REPORTS, *total);
+                    }
+                    encoder.flag(tag::LAST_RPT_REQUESTED, *is_last);
+                }
+            }
+            // The version has no field for it.
+            Self::Single { .. } | Self::Mass { .. } => {}
+        }
     }
 }
 
@@ -312,16 +421,26 @@ impl Body for OrderCancelReject<'_> {
     }
 
     fn encode(&self, encoder: &mut Encoder<'_>) {
+        let version = encoder.version();
         encoder.text(tag::CL_ORD_ID, self.cl_ord_id);
         encoder.text(tag::ORDER_ID, self.order_id);
-        encoder.code(tag::ORD_STATUS, self.ord_status as u8);
-        encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
+        if version > Version::Fix40 {
+            encoder.code(tag::ORD_STATUS, self.ord_status.of_version(version));
+            encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
+        }
         encoder.free_text(self.text);
-        encoder.time(tag::TRANSACT_TIME, self.transact_time);
-        if let Some(reason) = self.cxl_rej_reason {
+        if version > Version::Fix41 {
+            encoder.time(tag::TRANSACT_TIME, self.transact_time);
+        }
+        if let Some(reason) = self
+            .cxl_rej_reason
+            .and_then(|reason| cxl_rej_reason_of(version, reason))
+        {
             encoder.number(tag::CXL_REJ_REASON, reason);
         }
-        encoder.code(tag::CXL_REJ_RESPONSE_TO, self.response_to as u8);
+        if version > Version::Fix41 {
+            encoder.code(tag::CXL_REJ_RESPONSE_TO, self.response_to as u8);
+        }
     }
 }
 
@@ -331,6 +450,30 @@ fn parse_enum<T>(message: &Message<'_>, tag: u32, from_code: fn(u8) -> Option<T>
         [code] => from_code(code).ok_or(Violation::incorrect(tag)),
         _ => Err(Violation::incorrect(tag)),
     }
+}
+
+/// ExecType (150); trades as versions before 4.3 tell them are trades.
+fn parse_exec_type(message: &Message<'_>) -> Result<FixExecType, Violation> {
+    match message.get(tag::EXEC_TYPE) {
+        b"1" | b"2" => Ok(FixExecType::Trade),
+        _ => parse_enum(message, tag::EXEC_TYPE, FixExecType::from_code),
+    }
+}
+
+/// Which status request a report answers, if any.
+fn parse_answer<'a>(message: &Message<'a>) -> Option<StatusAnswer<'a>> {
+    let (single, mass) = (
+        message.get(tag::ORD_STATUS_REQ_ID),
+        message.get(tag::MASS_STATUS_REQ_ID),
+    );
+    if !mass.is_empty() {
+        return Some(StatusAnswer::Mass {
+            request_id: mass,
+            total: value::parse_u64(message.get(tag::TOT_NUM_REPORTS)),
+            is_last: message.get(tag::LAST_RPT_REQUESTED) == b"Y",
+        });
+    }
+    (!single.is_empty()).then_some(StatusAnswer::Single { request_id: single })
 }
 
 fn required_quantity(message: &Message<'_>, tag: u32) -> Result<u64, Violation> {
@@ -358,8 +501,9 @@ fn parse_number(message: &Message<'_>, tag: u32) -> Result<Option<u64>, Violatio
 #[cfg(test)]
 mod tests {
     use super::super::samples::{encoded, encoded_body, frame_of, read};
-    use super::super::{MAX_MESSAGE_LENGTH, MAX_VALUE_LENGTH, Scratch, Version};
+    use super::super::{MAX_MESSAGE_LENGTH, MAX_VALUE_LENGTH, Scratch};
     use super::*;
+    use alloc::format;
     use alloc::string::String;
 
     const REPORT: ExecutionReport<'static> = ExecutionReport {
@@ -382,6 +526,8 @@ mod tests {
         ord_rej_reason: None,
         exec_type: FixExecType::Trade,
         leaves: 60,
+        restatement: None,
+        answer_to: None,
     };
 
     #[test]
@@ -394,6 +540,160 @@ mod tests {
         );
         let frame = encoded(&REPORT, Version::Fix44);
         assert_eq!(read(&mut Scratch::new(), &frame, ExecutionReport::decode), Ok(REPORT));
+    }
+
+    fn readable(body: &impl Body, version: Version) -> String {
+        String::from_utf8(encoded_body(body, version))
+            .unwrap()
+            .replace('\x01', "|")
+    }
+
+    #[test]
+    fn each_version_has_its_own_words_for_a_trade() {
+        let rest = "37=77|38=100|39=1|44=11|54=1|55=INTC|60=20260301-00:00:00";
+        for (version, head, tail) in [
+            (Version::Fix40, "20=0|31=10.5|32=40|", "|"),
+            (Version::Fix41, "20=0|31=10.5|32=40|", "|150=1|151=60|"),
+            (Version::Fix42, "20=0|31=10.5|32=40|", ".000000|150=1|151=60|"),
+            (Version::Fix43, "31=10.5|32=40|", ".000000|150=F|151=60|"),
+            (Version::Fix50Sp2, "31=10.5|32=40|", ".000000|150=F|151=60|"),
+        ] {
+            let text = format!("1=ACC|6=10.5|11=ORD1|14=40|17=E1|{head}{rest}{tail}");
+            assert_eq!(readable(&REPORT, version), text, "{version:?}");
+        }
+        let filled = ExecutionReport {
+            leaves: 0,
+            ord_status: OrdStatus::Filled,
+            ..REPORT
+        };
+        assert!(readable(&filled, Version::Fix42).ends_with("|150=2|151=0|"));
+    }
+
+    #[test]
+    fn each_version_has_its_own_words_for_what_is_no_trade() {
+        const NEW: ExecutionReport<'static> = ExecutionReport {
+            last_price: Price::NULL,
+            last_quantity: 0,
+            ord_status: OrdStatus::New,
+            exec_type: FixExecType::New,
+            ..REPORT
+        };
+        let replaced = ExecutionReport {
+            exec_type: FixExecType::Replaced,
+            ..NEW
+        };
+        let pending = ExecutionReport {
+            ord_status: OrdStatus::PendingReplace,
+            ..replaced
+        };
+        let status = ExecutionReport {
+            exec_type: FixExecType::OrderStatus,
+            answer_to: Some(StatusAnswer::Single { request_id: b"Q" }),
+            ..NEW
+        };
+        let mass = ExecutionReport {
+            answer_to: Some(StatusAnswer::Mass {
+                request_id: b"M",
+                total: Some(3),
+                is_last: false,
+            }),
+            ..status
+        };
+        let refused = ExecutionReport {
+            exec_type: FixExecType::Rejected,
+            ord_status: OrdStatus::Rejected,
+            ord_rej_reason: Some(11),
+            ..NEW
+        };
+        let canceled = |restatement| ExecutionReport {
+            exec_type: FixExecType::Canceled,
+            ord_status: OrdStatus::Canceled,
+            restatement: Some(restatement),
+            ..NEW
+        };
+        for (report, version, wanted) in [
+            (NEW, Version::Fix40, &["20=0", "31=0", "32=0", "39=0"][..]),
+            (NEW, Version::Fix42, &["20=0", "39=0", "150=0"]),
+            (replaced, Version::Fix42, &["20=0", "39=5", "150=5"]),
+            (replaced, Version::Fix43, &["39=0", "150=5"]),
+            (pending, Version::Fix41, &["20=0", "31=0", "32=0", "39=6", "150=5"]),
+            (pending, Version::Fix42, &["20=0", "39=E", "150=5"]),
+            (status, Version::Fix42, &["20=3", "39=0", "150=0"]),
+            (status, Version::Fix43, &["39=0", "150=I"]),
+            (status, Version::Fix44, &["39=0", "150=I", "790=Q"]),
+            (mass, Version::Fix43, &["39=0", "150=I", "584=M"]),
+            (mass, Version::Fix44, &["39=0", "150=I", "584=M", "911=3", "912=N"]),
+            (
+                refused,
+                Version::Fix41,
+                &["20=0", "31=0", "32=0", "39=8", "103=0", "150=8"],
+            ),
+            (refused, Version::Fix42, &["20=0", "39=8", "103=0", "150=8"]),
+            (refused, Version::Fix43, &["39=8", "103=11", "150=8"]),
+            (canceled(8), Version::Fix42, &["20=0", "39=4", "150=4", "378=4"]),
+            (canceled(8), Version::Fix44, &["39=4", "150=4", "378=8"]),
+            (canceled(12), Version::Fix44, &["39=4", "150=4", "378=4"]),
+            (canceled(17), Version::Fix50, &["39=4", "150=4", "378=8"]),
+            (canceled(17), Version::Fix50Sp2, &["39=4", "150=4", "378=17"]),
+        ] {
+            let text = readable(&report, version);
+            let told: alloc::vec::Vec<_> = text
+                .split('|')
+                .filter(|field| {
+                    let tag = field.split('=').next().unwrap_or_default();
+                    ["20", "31", "32", "39", "103", "150", "378", "584", "790", "911", "912"].contains(&tag)
+                })
+                .collect();
+            assert_eq!(told, wanted, "{version:?} {report:?}");
+        }
+    }
+
+    #[test]
+    fn a_status_answer_comes_back() {
+        for answer in [
+            StatusAnswer::Single { request_id: b"Q" },
+            StatusAnswer::Mass {
+                request_id: b"M",
+                total: None,
+                is_last: true,
+            },
+        ] {
+            let report = ExecutionReport {
+                exec_type: FixExecType::OrderStatus,
+                answer_to: Some(answer),
+                ..REPORT
+            };
+            let frame = encoded(&report, Version::Fix44);
+            assert_eq!(read(&mut Scratch::new(), &frame, ExecutionReport::decode), Ok(report));
+        }
+    }
+
+    #[test]
+    fn each_version_has_its_own_cancel_reject() {
+        let reject = OrderCancelReject {
+            cl_ord_id: b"C2",
+            order_id: b"77",
+            ord_status: OrdStatus::New,
+            orig_cl_ord_id: b"C1",
+            text: b"no",
+            transact_time: Timestamp(0),
+            cxl_rej_reason: Some(6),
+            response_to: CancelRejectResponseTo::Replace,
+        };
+        for (version, text) in [
+            (Version::Fix40, "11=C2|37=77|58=no|"),
+            (Version::Fix41, "11=C2|37=77|39=0|41=C1|58=no|"),
+            (
+                Version::Fix42,
+                "11=C2|37=77|39=0|41=C1|58=no|60=19700101-00:00:00.000000|102=2|434=2|",
+            ),
+            (
+                Version::Fix43,
+                "11=C2|37=77|39=0|41=C1|58=no|60=19700101-00:00:00.000000|102=6|434=2|",
+            ),
+        ] {
+            assert_eq!(readable(&reject, version), text, "{version:?}");
+        }
     }
 
     #[test]

@@ -90,6 +90,7 @@ pub(super) const TAGS: [u32; SLOTS] = [
     tag::MASS_STATUS_REQ_TYPE,
     tag::ORD_STATUS_REQ_ID,
     tag::COPY_MSG_INDICATOR,
+    tag::PEG_OFFSET_TYPE,
     tag::TOT_NUM_REPORTS,
     tag::LAST_RPT_REQUESTED,
     tag::PEG_PRICE_TYPE,
@@ -100,7 +101,7 @@ pub(super) const TAGS: [u32; SLOTS] = [
 ];
 
 /// How many slots there are: a bit each in a set of 128.
-pub(super) const SLOTS: usize = 87;
+pub(super) const SLOTS: usize = 88;
 
 const _: () = assert!(SLOTS <= 128, "the set of filled slots has 128 bits");
 
@@ -119,6 +120,16 @@ pub(super) const fn slot_of(tag: u32) -> u8 {
         tag::TRIGGER => BEYOND_TABLE[2],
         _ => NO_SLOT,
     }
+}
+
+/// The slots of some tags, as bits.
+pub(super) const fn bits_of(tags: &[u32]) -> u128 {
+    let (mut bits, mut at) = (0, 0);
+    while at < tags.len() {
+        bits |= 1 << slot_of(tags[at]);
+        at += 1;
+    }
+    bits
 }
 
 /// Of a tag that is not kept.

@@ -167,6 +167,8 @@ tags! {
     ORD_STATUS_REQ_ID = 790;
     /// Y: a drop copy.
     COPY_MSG_INDICATOR = 797;
+    /// What an offset of a pegged order is counted in.
+    PEG_OFFSET_TYPE = 836;
     /// How many reports answer a status request.
     TOT_NUM_REPORTS = 911;
     /// Y: the last of them.
@@ -179,6 +181,8 @@ tags! {
     DEFAULT_APPL_VER_ID = 1137;
     /// Since FIX 5.0: quantity that an iceberg order shows.
     DISPLAY_QTY = 1138;
+    /// Since FIX 5.0 SP1: number of the report that answers a mass cancel.
+    MASS_ACTION_REPORT_ID = 1369;
     /// Orders with the same id do not trade with each other.
     SELF_MATCH_PREVENTION_ID = 2362;
     /// Which of two such orders is cancelled: 1 the newer, 2 the older, 3 both.

@@ -6,9 +6,9 @@ use super::connection::{Answer, SendBuffer};
 use super::{ClientConfig, Traded};
 use proto::fix::{
     Application, BusinessMessageReject, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer, Logon,
-    MAX_MESSAGE_LENGTH, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest, Output,
-    ResetOnLogon, Role, Scratch, Session, SessionConfig, SessionReject, msg_type, ord_type_code, parse_u64, side_code,
-    side_from_code, tif_code,
+    MAX_MESSAGE_LENGTH, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest, OrderFields,
+    Output, ResetOnLogon, Role, Scratch, Session, SessionConfig, SessionReject, msg_type, ord_type_code, parse_u64,
+    side_code, side_from_code, tif_code,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, InstrumentId, NewOrder, OrderId,
@@ -153,6 +153,7 @@ impl FixWire {
             time_in_force: tif_code(order.time_in_force),
             transact_time: now,
             trigger: order.trigger,
+            fields: OrderFields::NONE,
         };
         self.session.send(now, &body, &mut Out(out));
     }
@@ -190,6 +191,7 @@ impl FixWire {
             symbol: traded.symbol.as_bytes(),
             time_in_force: b'0',
             transact_time: now,
+            fields: OrderFields::NONE,
         };
         self.session.send(now, &body, &mut Out(out));
     }

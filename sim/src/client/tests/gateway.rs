@@ -399,6 +399,8 @@ fn fix_report(now: Timestamp, session: &mut Session, report: &ExecReport, out: &
         ord_rej_reason: None,
         exec_type: FixExecType::of(report.exec_type).unwrap(),
         leaves: report.leaves.0 * LOT,
+        restatement: None,
+        answer_to: None,
     };
     session.send(now, &body, out);
 }
