@@ -60,7 +60,7 @@ pub struct OrderTerms {
     pub stop_price: Price,
     /// Lots shown at a time (FIX 111, 210, 1138); 0: all.
     pub display: Quantity,
-    /// Fewest lots of its first trade (FIX 110); 0: any.
+    /// Fewest lots that it trades as it comes in; if it cannot, it is cancelled and trades nothing (FIX 110). 0: any.
     pub min_quantity: Quantity,
     /// Pegged orders: what is added to the price that is followed, 1e-9 (FIX 211). Else 0.
     pub peg_offset: Price,

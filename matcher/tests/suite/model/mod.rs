@@ -1,12 +1,14 @@
 //! A second matcher, as plain as it gets: one list of live orders, searched from front to end for whatever is asked.
 //! It shares no code with the first.
 
+mod auctions;
+mod following;
+mod form;
+
 use matcher::{
-    Auction, AuctionFill, BookIndex, Capacity, NewOrder, OwnerId, PegRules, Priority, Rejected, Replace, Report,
-    RestingOrder, SelfMatch, Sweep, Trade,
+    Auction, BookIndex, Capacity, NewOrder, OwnerId, PegRules, Priority, Rejected, Replace, Report, RestingOrder,
+    SelfMatch, Sweep, Trade,
 };
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use types::{OrderId, OrderTerms, OrderType, Price, Quantity, Reason, Side, TimeInForce, Timestamp};
 
 pub(crate) struct Model {
@@ -267,85 +269,6 @@ impl Model {
         }
     }
 
-    pub(crate) fn call_auction(&mut self, book: BookIndex, auction: Auction) {
-        self.book(book).call = Some(auction);
-        for side in [Side::Buy, Side::Sell] {
-            while let Some(first) = self.first(book, side, waiting_for(auction)) {
-                self.drop(self.find(first.order.id).unwrap());
-                self.enter(first.order, first.terms, u32::MAX);
-            }
-        }
-    }
-
-    pub(crate) fn uncross(&mut self, book: BookIndex, reference: Price) {
-        if self.book(book).call.is_none() {
-            return;
-        }
-        if let Some((price, quantity)) = self.indicative(book, reference) {
-            self.reports.push(Report::Uncrossed { book, price, quantity });
-            for side in [Side::Buy, Side::Sell] {
-                self.fill_side(book, side, price, quantity.0);
-            }
-            self.note(book, price, price);
-        }
-        for side in [Side::Buy, Side::Sell] {
-            while let Some(first) = self.first(book, side, At::Market) {
-                self.remove(self.find(first.order.id).unwrap(), Reason::Unfilled);
-            }
-            for live in self.side(book, side) {
-                if matches!(
-                    live.order.time_in_force,
-                    TimeInForce::AtTheOpening | TimeInForce::AtTheClose
-                ) {
-                    self.remove(self.find(live.order.id).unwrap(), Reason::Unfilled);
-                }
-            }
-        }
-        self.book(book).call = None;
-        self.follow(book);
-    }
-
-    /// Tries every price that could be it.
-    pub(crate) fn indicative(&self, book: BookIndex, reference: Price) -> Option<(Price, Quantity)> {
-        let in_auction = |side: Side, price: Price| -> u64 {
-            let takes_part = |live: &&Live| {
-                live.order.book == book
-                    && live.order.side == side
-                    && match live.at {
-                        At::Market => true,
-                        At::Book(limit) if side == Side::Buy => limit >= price,
-                        At::Book(limit) => limit <= price,
-                        _ => false,
-                    }
-            };
-            self.live
-                .iter()
-                .filter(takes_part)
-                .map(|live| live.order.quantity.0)
-                .sum()
-        };
-        let limits = self
-            .live
-            .iter()
-            .filter(|live| live.order.book == book)
-            .filter_map(|live| match live.at {
-                At::Book(price) => Some(price),
-                _ => None,
-            });
-        let prices = limits.chain((!reference.is_null()).then_some(reference));
-        let result = |price: Price| {
-            let (buys, sells) = (in_auction(Side::Buy, price), in_auction(Side::Sell, price));
-            let distance = if reference.is_null() {
-                0
-            } else {
-                price.0.abs_diff(reference.0)
-            };
-            (buys.min(sells), Reverse(buys.abs_diff(sells)), Reverse(distance), price)
-        };
-        let (lots, _, _, price) = prices.map(result).max()?;
-        (lots > 0).then_some((price, Quantity(lots)))
-    }
-
     /// The orders of one side of the book in priority.
     pub(crate) fn side(&self, book: BookIndex, side: Side) -> Vec<Live> {
         let in_book =
@@ -548,205 +471,6 @@ impl Model {
         }
     }
 
-    fn enter_stop(&mut self, order: NewOrder, terms: OrderTerms, trades: u32) {
-        let book = self.book(order.book);
-        let is_passed = book.call.is_none()
-            && book.last.is_some_and(|last| match order.side {
-                Side::Buy => last >= terms.stop_price,
-                Side::Sell => last <= terms.stop_price,
-            });
-        if is_passed {
-            self.enter_triggered(order, terms, trades.min(matcher::MAX_TRIGGERED_TRADES));
-        } else {
-            self.hold(order, terms, At::Stop(terms.stop_price));
-        }
-    }
-
-    fn enter_triggered(&mut self, order: NewOrder, terms: OrderTerms, trades: u32) {
-        self.reports.push(Report::Triggered { id: order.id });
-        let order_type = match order.order_type {
-            OrderType::Stop => OrderType::Market,
-            _ => OrderType::Limit,
-        };
-        let order = NewOrder { order_type, ..order };
-        let terms = OrderTerms {
-            stop_price: Price::NULL,
-            ..terms
-        };
-        self.enter(order, terms, trades);
-    }
-
-    /// Stops and pegged orders, until none has anything to do.
-    fn follow(&mut self, book: BookIndex) {
-        if self.book(book).call.is_some() {
-            return;
-        }
-        let mut repricings = 0;
-        loop {
-            if let Some(stop) = self.first_triggered(book) {
-                self.drop(self.find(stop.order.id).unwrap());
-                self.enter_triggered(stop.order, stop.terms, matcher::MAX_TRIGGERED_TRADES);
-            } else if repricings < matcher::MAX_REPRICINGS && self.reprice(book) {
-                repricings += 1;
-            } else {
-                break;
-            }
-        }
-        self.book(book).traded = None;
-    }
-
-    fn first_triggered(&mut self, book: BookIndex) -> Option<Live> {
-        let (low, high) = self.book(book).traded?;
-        let is_triggered = |live: &&Live| match live.at {
-            At::Stop(stop) if live.order.side == Side::Buy => stop <= high,
-            At::Stop(stop) => stop >= low,
-            _ => false,
-        };
-        let triggered = self
-            .live
-            .iter()
-            .filter(|live| live.order.book == book)
-            .filter(is_triggered);
-        triggered
-            .min_by_key(|live| (live.order.side as u8, rank(live.order.side, live.at), live.since))
-            .copied()
-    }
-
-    fn reprice(&mut self, book: BookIndex) -> bool {
-        let mut pegs: Vec<_> = self
-            .live
-            .iter()
-            .filter(|live| live.order.book == book && is_pegged(live))
-            .collect();
-        pegs.sort_by_key(|live| live.entered);
-        let pegs: Vec<_> = pegs.iter().map(|live| live.order.id).collect();
-        let mut has_moved = false;
-        for id in pegs {
-            let place = self.find(id).unwrap();
-            let live = self.live[place];
-            let target = self.peg_place(&live.order, &live.terms).map_or(At::Pegless, At::Book);
-            if target == live.at {
-                continue;
-            }
-            has_moved = true;
-            self.drop(place);
-            if live.at != At::Pegless {
-                self.reports.push(Report::Withdrawn { id });
-            }
-            if self.enter_peg(live.order, live.terms) {
-                break;
-            }
-        }
-        has_moved
-    }
-
-    /// Whether it met an order.
-    fn enter_peg(&mut self, order: NewOrder, terms: OrderTerms) -> bool {
-        let Some(price) = self.peg_place(&order, &terms) else {
-            self.hold(order, terms, At::Pegless);
-            return false;
-        };
-        let mut work = Work {
-            order,
-            limit: Some(price),
-            leaves: order.quantity.0,
-            trades: matcher::MAX_TRIGGERED_TRADES,
-        };
-        let meets = self.meets(&work);
-        let stopped = self.trade(&mut work);
-        if let (Some(reason), 1..) = (stopped, work.leaves) {
-            self.cancel_rest(&order, work.leaves, reason);
-        } else if work.leaves > 0 {
-            let left = NewOrder {
-                quantity: Quantity(work.leaves),
-                ..order
-            };
-            self.rest(left, terms, price);
-        }
-        meets
-    }
-
-    fn meets(&self, work: &Work) -> bool {
-        self.side(work.order.book, work.order.side.opposite())
-            .first()
-            .is_some_and(|maker| reaches(work, maker))
-    }
-
-    fn peg_place(&mut self, order: &NewOrder, terms: &OrderTerms) -> Option<Price> {
-        if self.book(order.book).call.is_some() {
-            return None;
-        }
-        let price = self.peg_price(order, terms)?;
-        (!terms.post_only || !self.would_meet(order, price)).then_some(price)
-    }
-
-    fn would_meet(&self, order: &NewOrder, price: Price) -> bool {
-        self.meets(&Work {
-            order: *order,
-            limit: Some(price),
-            leaves: 1,
-            trades: 1,
-        })
-    }
-
-    fn peg_price(&mut self, order: &NewOrder, terms: &OrderTerms) -> Option<Price> {
-        let best = |side: Side| {
-            let side = self.side(order.book, side);
-            side.iter()
-                .find(|live| !is_pegged(live))
-                .map(|live| i128::from(price_of(live).0))
-        };
-        // Twice the price, so that a middle is a number.
-        let mut doubled = match order.order_type {
-            OrderType::PegMid => best(Side::Buy)? + best(Side::Sell)?,
-            _ => 2 * best(order.side)?,
-        };
-        doubled += 2 * i128::from(terms.peg_offset.0);
-        let rules = self.book(order.book).rules;
-        let step = 2 * i128::from(rules.tick.0);
-        let over = doubled.rem_euclid(step);
-        if over > 0 {
-            doubled += if order.side == Side::Buy { -over } else { step - over };
-        }
-        let mut price = doubled / 2;
-        if order.price != Price::NULL {
-            let limit = i128::from(order.price.0);
-            price = if order.side == Side::Buy {
-                price.min(limit)
-            } else {
-                price.max(limit)
-            };
-        }
-        let is_allowed = price >= i128::from(rules.lowest.0) && price <= i128::from(rules.highest.0);
-        is_allowed.then(|| Price(i64::try_from(price).unwrap()))
-    }
-
-    fn fill_side(&mut self, book: BookIndex, side: Side, price: Price, mut lots: u64) {
-        while lots > 0 {
-            let first = self
-                .first(book, side, At::Market)
-                .or_else(|| self.side(book, side).first().copied());
-            let first = first.unwrap();
-            let place = self.find(first.order.id).unwrap();
-            let quantity = first.order.quantity.0.min(lots);
-            lots -= quantity;
-            let shown = if first.at == At::Market { 0 } else { first.shown };
-            self.reports.push(Report::AuctionFill(AuctionFill {
-                book,
-                id: first.order.id,
-                owner: first.order.owner,
-                side,
-                price,
-                quantity: Quantity(quantity),
-                from_shown: Quantity(quantity.min(shown)),
-                leaves: Quantity(first.order.quantity.0 - quantity),
-            }));
-            let from_hidden = quantity.saturating_sub(first.shown);
-            self.live[place].order.quantity.0 -= from_hidden;
-            self.take(place, quantity - from_hidden);
-        }
-    }
-
     /// The first order that waits there.
     fn first(&self, book: BookIndex, side: Side, at: At) -> Option<Live> {
         let waits = |live: &&Live| live.order.book == book && live.order.side == side && live.at == at;
@@ -815,14 +539,6 @@ impl Model {
         self.forget_trades(book);
     }
 
-    /// Trades matter only to those who wait when they happen.
-    fn forget_trades(&mut self, book: BookIndex) {
-        let waits = |live: &Live| live.order.book == book && (is_pegged(live) || matches!(live.at, At::Stop(_)));
-        if !self.live.iter().any(waits) {
-            self.book(book).traded = None;
-        }
-    }
-
     fn cancel_rest(&mut self, order: &NewOrder, quantity: u64, reason: Reason) {
         self.reports.push(Report::Canceled {
             id: order.id,
@@ -830,102 +546,6 @@ impl Model {
             quantity: Quantity(quantity),
             reason,
         });
-    }
-
-    fn refusal(&mut self, order: &NewOrder, terms: &OrderTerms) -> Option<Reason> {
-        if let Some(reason) = self.form_refusal(order).or_else(|| terms_refusal(order, terms)) {
-            return Some(reason);
-        }
-        if let Some(reason) = self
-            .id_refusal(order.id)
-            .or_else(|| self.post_only_refusal(order, terms))
-        {
-            return Some(reason);
-        }
-        let in_call = self.book(order.book).call.is_some();
-        let is_for_auction = matches!(order.time_in_force, TimeInForce::AtTheOpening | TimeInForce::AtTheClose);
-        let waits = match order.order_type {
-            OrderType::Stop | OrderType::StopLimit => true,
-            OrderType::Market => !is_immediate(order) && (in_call || is_for_auction),
-            _ => !is_immediate(order),
-        };
-        let no_terms = is_special(order, terms) && self.special_count() == self.capacity.special;
-        let is_full = self.live.len() == self.capacity.orders || no_terms || !self.finds_level(order, terms);
-        (waits && is_full).then_some(Reason::BookFull)
-    }
-
-    fn replace_refusal(&mut self, old: &Live, new: &NewOrder, terms: &OrderTerms) -> Option<Reason> {
-        if new.quantity.0 == 0 || new.quantity.0 > matcher::MAX_QUANTITY {
-            return Some(Reason::InvalidQuantity);
-        }
-        if let Some(reason) = terms_refusal(new, terms) {
-            return Some(reason);
-        }
-        if new.id != old.order.id
-            && let Some(reason) = self.id_refusal(new.id)
-        {
-            return Some(reason);
-        }
-        if let Some(reason) = self.post_only_refusal(new, terms) {
-            return Some(reason);
-        }
-        let is_full = self.special_count() == self.capacity.special;
-        let no_terms = is_full && is_special(new, terms) && !is_special(&old.order, &old.terms);
-        let level = |live: &Live| (live.order.book, live.order.side as u8, live.at);
-        let alone = self.live.iter().filter(|live| level(live) == level(old)).count() == 1;
-        (no_terms || !alone && !self.finds_level(new, terms)).then_some(Reason::BookFull)
-    }
-
-    fn form_refusal(&self, order: &NewOrder) -> Option<Reason> {
-        if order.book.0 as usize >= self.capacity.books {
-            Some(Reason::UnknownInstrument)
-        } else if order.quantity.0 == 0 || order.quantity.0 > matcher::MAX_QUANTITY {
-            Some(Reason::InvalidQuantity)
-        } else if order.order_type == OrderType::Limit && order.price.is_null() {
-            Some(Reason::InvalidPrice)
-        } else {
-            None
-        }
-    }
-
-    fn id_refusal(&self, id: OrderId) -> Option<Reason> {
-        self.find(id).map(|_| Reason::DuplicateClientOrderId)
-    }
-
-    fn post_only_refusal(&mut self, order: &NewOrder, terms: &OrderTerms) -> Option<Reason> {
-        if !terms.post_only || self.book(order.book).call.is_some() {
-            return None;
-        }
-        let price = match order.order_type {
-            OrderType::PegMid | OrderType::PegPrimary => self.peg_price(order, terms)?,
-            _ => order.price,
-        };
-        self.would_meet(order, price).then_some(Reason::PostOnly)
-    }
-
-    fn finds_level(&self, order: &NewOrder, terms: &OrderTerms) -> bool {
-        match (order.order_type, order.time_in_force) {
-            (OrderType::Stop | OrderType::StopLimit, _) => self.level_fits(order, At::Stop(terms.stop_price)),
-            (OrderType::Limit, TimeInForce::AtTheOpening | TimeInForce::AtTheClose) => {
-                self.levels() < self.capacity.levels
-            }
-            (OrderType::Limit, _) => self.level_fits(order, At::Book(order.price)),
-            _ => self.levels() < self.capacity.levels,
-        }
-    }
-
-    fn level_fits(&self, order: &NewOrder, at: At) -> bool {
-        let is_there = |live: &Live| live.order.book == order.book && live.order.side == order.side && live.at == at;
-        self.levels() < self.capacity.levels || self.live.iter().any(is_there)
-    }
-
-    fn levels(&self) -> usize {
-        let levels: BTreeSet<_> = self
-            .live
-            .iter()
-            .map(|live| (live.order.book, live.order.side as u8, live.at))
-            .collect();
-        levels.len()
     }
 
     pub(crate) fn resting(&self, live: &Live) -> RestingOrder {
@@ -943,48 +563,6 @@ impl Model {
     fn reject(&mut self, id: OrderId, reason: Reason) {
         self.reports.push(Report::Rejected(Rejected { id, reason }));
     }
-}
-
-/// What does not go together.
-fn terms_refusal(order: &NewOrder, terms: &OrderTerms) -> Option<Reason> {
-    use OrderType::{Limit, PegMid, PegPrimary, Stop, StopLimit};
-    use TimeInForce::{AtTheClose, AtTheOpening, FillOrKill, GoodTillDate};
-    let (kind, time) = (order.order_type, order.time_in_force);
-    let for_auction = matches!(time, AtTheOpening | AtTheClose);
-    let rests = matches!(kind, Limit | StopLimit | PegPrimary | PegMid) && !is_immediate(order);
-    let pegged = matches!(kind, PegPrimary | PegMid);
-    let stop = matches!(kind, Stop | StopLimit);
-    let (display, min) = (terms.display.0, terms.min_quantity.0);
-    let rules = [
-        (
-            Reason::InvalidPrice,
-            matches!(kind, Limit | StopLimit) && order.price.is_null(),
-        ),
-        (Reason::InvalidStopPrice, stop && terms.stop_price.is_null()),
-        (Reason::InvalidStopPrice, !stop && !terms.stop_price.is_null()),
-        (Reason::InvalidPegOffset, !pegged && terms.peg_offset.0 != 0),
-        (Reason::UnsupportedOrder, pegged && is_immediate(order)),
-        (
-            Reason::UnsupportedOrder,
-            (pegged || stop) && (for_auction || time == FillOrKill),
-        ),
-        (Reason::InvalidDisplay, display > 0 && (!rests || for_auction)),
-        (
-            Reason::InvalidDisplay,
-            display > 0 && display * matcher::MAX_SLICES < order.quantity.0,
-        ),
-        (Reason::InvalidMinQuantity, min > order.quantity.0),
-        (Reason::InvalidMinQuantity, min > 0 && (pegged || stop || for_auction)),
-        (Reason::InvalidExpiry, (time == GoodTillDate) != (terms.expires.0 > 0)),
-        (
-            Reason::UnsupportedOrder,
-            terms.post_only && (!rests || for_auction || stop || min > 0),
-        ),
-    ];
-    rules
-        .iter()
-        .find(|(_, is_broken)| *is_broken)
-        .map(|&(reason, _)| reason)
 }
 
 fn is_special(order: &NewOrder, terms: &OrderTerms) -> bool {
