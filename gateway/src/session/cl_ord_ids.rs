@@ -16,6 +16,8 @@ pub(crate) struct ClOrdIds {
     kept: Vec<u64>,
     /// Numbers given in days before.
     base: u64,
+    /// Counts how often the session's sequence numbers have started anew.
+    numbering: u16,
     /// Open addressing with linear probing, at most half full. Ids that differ in their last byte only have their places
     /// in one group: most clients count, so most ids find their place in the cache.
     index: Box<[Slot]>,
@@ -72,6 +74,8 @@ struct Text {
     /// Whatever whoever gave the id wants to find with it.
     note: u8,
     length: u8,
+    /// The numbering of the session that its last answer was in.
+    numbering: u16,
     bytes: [u8; MAX_LENGTH],
 }
 
@@ -107,6 +111,7 @@ impl ClOrdIds {
                     state: State::Void,
                     note: 0,
                     length: 0,
+                    numbering: 0,
                     bytes: [0; MAX_LENGTH]
                 };
                 capacity
@@ -115,6 +120,7 @@ impl ClOrdIds {
             count: 0,
             kept: Vec::new(),
             base: 0,
+            numbering: 0,
             index,
             keys: random_keys(),
         }
@@ -134,13 +140,18 @@ impl ClOrdIds {
         if text.is_empty() || text.len() > MAX_LENGTH {
             return Err(Refused::Length);
         }
-        let Err((slot, tag)) = self.probe(text) else {
-            return Err(Refused::Duplicate);
+        let (slot, tag) = match self.probe(text) {
+            Err(free) => free,
+            Ok(place) => {
+                self.texts[place].numbering = self.numbering;
+                return Err(Refused::Duplicate);
+            }
         };
         let Some(place) = self.texts.get_mut(self.count) else {
             return Err(Refused::Full);
         };
         (place.kind, place.state, place.note) = (kind, State::Open, note);
+        place.numbering = self.numbering;
         place.length = u8::try_from(text.len()).expect("it was compared with MAX_LENGTH");
         place.bytes[..text.len()].copy_from_slice(text);
         let number = self.number_at(self.count);
@@ -148,6 +159,17 @@ impl ClOrdIds {
         let place = u32::try_from(self.count).expect("the capacity is bounded");
         self.index[slot] = Slot { tag, place };
         Ok(number)
+    }
+
+    /// The session's sequence numbers have started anew: what was answered before cannot be asked for any more.
+    pub(crate) const fn renumbered(&mut self) {
+        self.numbering = self.numbering.wrapping_add(1);
+    }
+
+    /// Whether an id was used, and the answer can still be asked for.
+    pub(crate) fn is_answered(&self, text: &[u8]) -> bool {
+        self.probe(text)
+            .is_ok_and(|place| self.texts[place].numbering == self.numbering)
     }
 
     /// The number of an id seen before.
@@ -337,6 +359,19 @@ mod tests {
             assert_eq!(ids.insert(text, Kind::Order, 0), Err(Refused::Duplicate));
         }
         assert_eq!(ids.find(b""), None);
+    }
+
+    #[test]
+    fn an_answer_can_be_asked_for_until_the_numbers_start_anew() {
+        let mut ids = ClOrdIds::new(2);
+        assert!(!ids.is_answered(b"A"));
+        ids.insert(b"A", Kind::Order, 0).unwrap();
+        assert!(ids.is_answered(b"A"));
+        ids.renumbered();
+        assert!(!ids.is_answered(b"A"));
+        // Its refusal is an answer too.
+        assert_eq!(ids.insert(b"A", Kind::Order, 0), Err(Refused::Duplicate));
+        assert!(ids.is_answered(b"A"));
     }
 
     #[test]

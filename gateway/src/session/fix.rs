@@ -158,6 +158,7 @@ impl FixSession {
         let resets = self.session.counters().resets;
         if resets != self.resets {
             self.resets = resets;
+            self.cl_ord_ids.renumbered();
             effects.renumbered(self.id);
         }
     }
@@ -250,14 +251,18 @@ impl FixSession {
         decoded.unwrap_or_else(|violation| self.reject(now, application, violation, effects))
     }
 
-    /// Whether a possible resend (97=Y) is one: its request was handled and answered under another number.
+    /// Whether a possible resend (97=Y) is one: its request was handled, and its answer can be asked for. After a reset it
+    /// cannot; then the client hears that it was seen.
     fn is_seen(&self, application: &Application<'_>) -> bool {
         application.poss_resend
             && matches!(
                 application.msg_type,
-                msg_type::NEW_ORDER_SINGLE | msg_type::ORDER_CANCEL_REQUEST | msg_type::ORDER_CANCEL_REPLACE_REQUEST
+                msg_type::NEW_ORDER_SINGLE
+                    | msg_type::ORDER_CANCEL_REQUEST
+                    | msg_type::ORDER_CANCEL_REPLACE_REQUEST
+                    | msg_type::ORDER_MASS_CANCEL_REQUEST
             )
-            && self.cl_ord_ids.find(application.message.get(tag::CL_ORD_ID)).is_some()
+            && self.cl_ord_ids.is_answered(application.message.get(tag::CL_ORD_ID))
     }
 
     /// Whether the version has requests for many orders: since 4.3.

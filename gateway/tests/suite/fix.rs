@@ -117,6 +117,20 @@ fn refusals_by_fix_repeat_what_was_asked() {
     assert_eq!(fixture.sent().0, 0, "nothing of this reached the venue");
 }
 
+/// Logon that starts both ends at 1.
+struct ResetLogon;
+
+impl Body for ResetLogon {
+    fn msg_type(&self) -> &'static [u8] {
+        msg_type::LOGON
+    }
+
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        Logon.encode(encoder);
+        encoder.flag(tag::RESET_SEQ_NUM_FLAG, true);
+    }
+}
+
 /// A request that may have been sent before under another number.
 struct PossResend<'a>(NewOrderSingle<'a>);
 
@@ -171,4 +185,26 @@ fn orders_that_come_early_are_taken_in_order_once_the_gap_is_filled() {
         panic!("{last:?}")
     };
     assert_eq!((count, last.quantity.0), (3, 30), "in the order of their numbers");
+}
+
+#[test]
+fn a_possible_resend_after_a_reset_is_told_that_it_was_seen() {
+    let mut fixture = logged_on();
+    fixture.fix(&order("A-1", "ALFA"));
+    fixture.restart_fix_sequence();
+    let answer = fixture.fix(&ResetLogon);
+    assert_eq!(
+        [35, 34, 141].map(|tag| field(&answer[0], tag)),
+        [Some("A"), Some("1"), Some("Y")]
+    );
+    // Its first answer cannot be asked for any more.
+    let refused = fixture.fix(&PossResend(order("A-1", "ALFA")));
+    assert_eq!(
+        [39, 11, 103].map(|tag| field(&refused[0], tag)),
+        [Some("8"), Some("A-1"), Some("6")]
+    );
+    assert_eq!(fixture.sent().0, 1, "it is not executed again");
+    assert_eq!(fixture.fix(&PossResend(order("A-1", "ALFA"))), Vec::<String>::new());
+    fixture.fix(&order("A-2", "ALFA"));
+    assert_eq!(fixture.fix(&PossResend(order("A-2", "ALFA"))), Vec::<String>::new());
 }
