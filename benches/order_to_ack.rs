@@ -185,7 +185,7 @@ fn orders(cpu_a: usize, cpu_b: usize, count: usize) -> Outcome<(Vec<u64>, u64)> 
         }
         thread::sleep(std::time::Duration::from_millis(1));
     }
-    gateway_sender.send(status.addresses().1.ok_or("the gateway listens")?)?;
+    gateway_sender.send(status.addresses().native.ok_or("the gateway listens")?)?;
     let outcome = others.join().expect("the other thread does not panic");
     running.stop()?;
     let (samples, again) = outcome?;

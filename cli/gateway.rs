@@ -6,11 +6,11 @@ use ::gateway::config::{Config, Idle};
 use ::gateway::executor::Running;
 use ::gateway::feed::PriceFeed;
 use ::gateway::gateway::{Gateway, PreparedShard};
+use ::gateway::status::Addresses;
 use clap::Args as ClapArgs;
 use latency::clock::Clock;
 use latency::{Placement, Recorder, Recording, RecordingThread};
 use net::link::LinkConfig;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -73,12 +73,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         })
         .collect::<Result<Vec<Running>, _>>()?;
     for (shard, status) in statuses.iter().enumerate() {
-        let (fix, native) = status.addresses();
-        println!("shard {shard}: FIX on {}, native on {}", shown(fix), shown(native));
+        println!("shard {shard}: {}", shown(&status.addresses()));
     }
-    let (fix, native) = door.addresses();
-    if fix.or(native).is_some() {
-        println!("door: FIX on {}, native on {}", shown(fix), shown(native));
+    if door.addresses() != Addresses::default() {
+        println!("door: {}", shown(&door.addresses()));
     }
     println!("running; interrupt to stop");
     interrupt.wait();
@@ -108,9 +106,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An address as it is printed.
-fn shown(address: Option<SocketAddr>) -> String {
-    address.map_or_else(|| "nowhere".to_owned(), |address| address.to_string())
+/// Where clients connect, as it is printed.
+fn shown(addresses: &Addresses) -> String {
+    let &Addresses { fix, fix_tls, native } = addresses;
+    let rows = [("FIX", fix), ("FIX with TLS", fix_tls), ("native", native)];
+    let rows = rows
+        .into_iter()
+        .filter_map(|(what, address)| Some(format!("{what} on {}", address?)))
+        .collect::<Vec<_>>();
+    if rows.is_empty() {
+        return "no address of its own".to_owned();
+    }
+    rows.join(", ")
 }
 
 /// One recorder a shard, and the thread that writes what they keep.

@@ -1,5 +1,6 @@
 //! What goes wrong outside: each gets one clear line or a counter, and whoever did nothing wrong trades on.
 
+use crate::door::message;
 use crate::market::{Market, PATIENCE, Program};
 use crate::trader::Trader;
 use gateway::limits::MAX_PENDING_LOGONS;
@@ -7,7 +8,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use types::Side;
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/feeds/sample/sample.itch.gz");
@@ -118,6 +119,31 @@ fn a_client_that_reads_nothing_disturbs_nobody() {
     }
     assert!(!deaf.is_connected(), "it is held up before it has sent {MOST_ORDERS}");
     scene.assert_it_trades();
+    scene.end();
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_disconnected_and_the_log_says_so() {
+    let mut scene = Scene::new();
+    let mut deaf = TcpStream::connect(scene.market.fix[0]).expect("it listens");
+    deaf.set_write_timeout(Some(Duration::from_millis(200)))
+        .expect("a socket");
+    deaf.write_all(&message("FIX.4.4", "A", "TRADER", 1, "98=0|108=0|"))
+        .expect("it reads");
+    // Each is answered with a Reject, until the gateway takes no more because no answer is read.
+    let mut number = 2;
+    while deaf.write_all(&message("FIX.4.4", "D", "TRADER", number, "")).is_ok() {
+        number += 1;
+        assert!(
+            number < MOST_ORDERS as u64,
+            "it is held up before it has sent {MOST_ORDERS}"
+        );
+    }
+    while !scene.gateway.printed().contains("reads too slowly") {
+        scene.assert_it_trades();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(deaf);
     scene.end();
 }
 

@@ -10,44 +10,48 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A FIX client of few words.
-struct FixClient {
-    stream: TcpStream,
+/// A FIX client that takes every answer as it comes, a refusal too.
+pub(crate) struct FixClient<S = TcpStream> {
+    pub(crate) stream: S,
 }
 
 impl FixClient {
     /// Connects and says Logon, with more fields after the usual ones; `|` stands for the delimiter.
-    fn log_on(address: SocketAddr, begin_string: &str, sender: &str, sequence: u64, more: &str) -> (Self, String) {
+    pub(crate) fn log_on(address: SocketAddr, begin_string: &str, sender: &str, sequence: u64, more: &str) -> (Self, String) {
         let mut client = Self::connect(address);
-        client.send(begin_string, "A", sender, sequence, &format!("98=0|108=30|{more}"));
-        let answer = client.receive();
+        let answer = client.say_logon(begin_string, sender, sequence, more);
         (client, answer)
     }
 
-    fn connect(address: SocketAddr) -> Self {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         Self { stream }
     }
+}
 
-    fn send(&mut self, begin_string: &str, msg_type: &str, sender: &str, sequence: u64, body: &str) {
-        let time = sending_time();
-        let body = format!("35={msg_type}|34={sequence}|49={sender}|52={time}|56=TICKGATE|{body}").replace('|', "\x01");
-        let head = format!("8={begin_string}\x019={}\x01{body}", body.len());
-        let sum = head.bytes().fold(0_u8, u8::wrapping_add);
-        let whole = format!("{head}10={sum:03}\x01");
-        self.stream.write_all(whole.as_bytes()).expect("it reads");
+impl<S: Read + Write> FixClient<S> {
+    /// Says Logon, and gives the answer.
+    pub(crate) fn say_logon(&mut self, begin_string: &str, sender: &str, sequence: u64, more: &str) -> String {
+        self.send(begin_string, "A", sender, sequence, &format!("98=0|108=30|{more}"));
+        self.receive()
+    }
+
+    /// Sends a message; `|` stands for the delimiter.
+    pub(crate) fn send(&mut self, begin_string: &str, msg_type: &str, sender: &str, sequence: u64, body: &str) {
+        let message = message(begin_string, msg_type, sender, sequence, body);
+        self.stream.write_all(&message).expect("it reads");
     }
 
     /// The next message, `|` for the delimiter; empty when the other end has closed.
-    fn receive(&mut self) -> String {
+    pub(crate) fn receive(&mut self) -> String {
         let mut message = Vec::new();
         let mut byte = [0];
         loop {
             match self.stream.read(&mut byte) {
                 Ok(0) => return String::new(),
                 Ok(_) => message.push(if byte[0] == 1 { b'|' } else { byte[0] }),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return String::new(),
+                Err(error) if ENDS.contains(&error.kind()) => return String::new(),
                 Err(error) => panic!("{error} while a message is awaited"),
             }
             let tail = message.len().saturating_sub(8);
@@ -58,10 +62,27 @@ impl FixClient {
     }
 
     /// Says Logout, and waits for the answer and the end.
-    fn log_out(mut self, begin_string: &str, sender: &str, sequence: u64) {
+    pub(crate) fn log_out(mut self, begin_string: &str, sender: &str, sequence: u64) {
         self.send(begin_string, "5", sender, sequence, "");
         assert!(self.receive().contains("|35=5|"));
     }
+}
+
+/// How a connection that the other end has closed may tell.
+const ENDS: [ErrorKind; 4] = [
+    ErrorKind::ConnectionReset,
+    ErrorKind::ConnectionAborted,
+    ErrorKind::BrokenPipe,
+    ErrorKind::UnexpectedEof,
+];
+
+/// A whole message to the gateway; `|` stands for the delimiter.
+pub(crate) fn message(begin_string: &str, msg_type: &str, sender: &str, sequence: u64, body: &str) -> Vec<u8> {
+    let time = sending_time();
+    let body = format!("35={msg_type}|34={sequence}|49={sender}|52={time}|56=TICKGATE|{body}").replace('|', "\x01");
+    let head = format!("8={begin_string}\x019={}\x01{body}", body.len());
+    let sum = head.bytes().fold(0_u8, u8::wrapping_add);
+    format!("{head}10={sum:03}\x01").into_bytes()
 }
 
 /// Now, as SendingTime (52) has it.
@@ -72,19 +93,19 @@ fn sending_time() -> String {
     String::from_utf8_lossy(&text[..length]).into_owned()
 }
 
-fn is_logon(answer: &str) -> bool {
+pub(crate) fn is_logon(answer: &str) -> bool {
     answer.contains("|35=A|")
 }
 
 /// Asserts that a logon was refused with these words, by a Logout numbered 1, and that the connection is over.
-fn assert_refused((mut client, answer): (FixClient, String), text: &str) {
+pub(crate) fn assert_refused<S: Read + Write>((mut client, answer): (FixClient<S>, String), text: &str) {
     assert!(answer.contains("|35=5|34=1|"), "{answer}");
     assert!(answer.contains(&format!("|58={text}|")), "{answer}");
     assert_eq!(client.receive(), "", "the gateway closes");
 }
 
 /// A market with this in front of its gateway's config, and these sessions more.
-fn market(shards: usize, head: &str, sessions: &str) -> Market {
+pub(crate) fn market(shards: usize, head: &str, sessions: &str) -> Market {
     let market = Market::new(shards, "ltp");
     let config = market
         .gateway_config()
@@ -93,7 +114,7 @@ fn market(shards: usize, head: &str, sessions: &str) -> Market {
     market
 }
 
-fn start(market: &Market) -> (Program, Program) {
+pub(crate) fn start(market: &Market) -> (Program, Program) {
     (market.exchange("exchange"), market.gateway("gateway"))
 }
 

@@ -10,4 +10,5 @@ mod market;
 mod processes;
 mod shards;
 mod sources;
+mod tls;
 mod trader;

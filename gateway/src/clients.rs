@@ -4,14 +4,15 @@
 //! answers waits in [`ClientOutputs`](crate::client_output::ClientOutputs) until the end of the turn.
 
 use crate::client_output::ClientOutput;
-use crate::config::Config;
+use crate::config::{Config, ProtocolConfig};
 use crate::door::{Arrival, Hello, Refusal, refuse_fix};
-use crate::limits::{MAX_READY_SOCKETS, RECEIVE_BUFFER_BYTES};
+use crate::limits::{MAX_READY_SOCKETS, MAX_SEND_STALL_NS, RECEIVE_BUFFER_BYTES};
 use crate::live::Live;
 use crate::record::Record;
 use crate::shard::Shard;
+use crate::stream::Stream;
 use net::poller::{Interest, Poller};
-use net::tcp::{Received, TcpStream};
+use net::tcp::Received;
 use net::{Link, SetupError};
 use proto::fix;
 use proto::soup::{self, Login, ServerEvent, ServerSession, SessionName};
@@ -51,6 +52,8 @@ pub(crate) struct ClientCounters {
     pub(crate) malformed: u64,
     /// FIX messages that were skipped: wrong length or checksum.
     pub(crate) garbled: u64,
+    /// System calls that sent something, or found the socket full.
+    pub(crate) sends: u64,
     /// Connections that ended, for whatever reason.
     pub(crate) closed: u64,
 }
@@ -67,13 +70,13 @@ struct Slot {
 
 #[derive(Debug)]
 struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     peer: SocketAddr,
     wire: Wire,
     /// Frames wait in the buffer for room somewhere.
     is_paused: bool,
-    /// The socket was full; the poller tells when it is not.
-    awaits_writable: bool,
+    /// Since when the socket is full; the poller tells when it is not.
+    full_since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -131,10 +134,14 @@ impl Clients {
         })
     }
 
-    /// Bytes that the receive buffers of `shard` take.
+    /// Bytes that the receive buffers of `shard` take, and TLS where there is any.
     pub(crate) fn memory_bytes(config: &Config, shard: ShardId) -> usize {
-        let sessions = config.sessions.iter().filter(|session| session.shard == shard).count();
-        sessions * RECEIVE_BUFFER_BYTES
+        let sessions = config.sessions.iter().filter(|session| session.shard == shard);
+        let bytes = sessions.map(|session| match session.protocol {
+            ProtocolConfig::Fix { .. } if config.tls.is_some() => RECEIVE_BUFFER_BYTES + Stream::TLS_BYTES,
+            _ => RECEIVE_BUFFER_BYTES,
+        });
+        bytes.sum()
     }
 
     /// Clients that are logged on.
@@ -295,8 +302,7 @@ impl Clients {
             Ok(Received::Bytes(count)) => {
                 slot.end += count;
                 live.received();
-                self.frames(place, shard, live);
-                return;
+                return self.frames(place, shard, live);
             }
             Ok(Received::Nothing) => return,
             Ok(Received::Closed) | Err(_) => End::Closed,
@@ -304,20 +310,25 @@ impl Clients {
         self.end(place, end, shard, live);
     }
 
-    /// Handles the whole frames in a slot's buffer.
+    /// Handles the whole frames in a slot's buffer, and what TLS has decrypted and could not give for want of room there:
+    /// no readiness tells of that.
     fn frames<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) {
         loop {
             match self.frame(place, shard, live) {
                 Step::Used(count) => self.slots[place].start += count,
-                Step::Incomplete => break,
+                Step::Incomplete => {
+                    self.slots[place].compact();
+                    if !self.slots[place].receive_more() {
+                        return;
+                    }
+                }
                 Step::NoRoom => {
                     self.pause(place, true);
-                    break;
+                    return self.slots[place].compact();
                 }
                 Step::End(end) => return self.end(place, end, shard, live),
             }
         }
-        self.slots[place].compact();
     }
 
     /// Handles the first frame in a slot's buffer.
@@ -388,8 +399,12 @@ impl Clients {
         else {
             return;
         };
-        connection.awaits_writable = false;
         // A failure shows at the next receive.
+        drop(connection.stream.flush());
+        if connection.stream.is_backed_up() {
+            return;
+        }
+        connection.full_since = None;
         drop(self.poller.modify(&connection.stream, place as u64, Interest::READ));
     }
 
@@ -414,7 +429,7 @@ impl Clients {
         let connection = self.slots[place].connection.as_mut()?;
         loop {
             output.fill();
-            if connection.awaits_writable {
+            if connection.full_since.is_some() {
                 break;
             }
             let bytes = output.outbox.sendable(open);
@@ -422,11 +437,12 @@ impl Clients {
                 break;
             }
             let length = bytes.len();
+            self.counters.sends += 1;
             match connection.stream.send(bytes) {
                 Ok(count) => {
                     output.outbox.sent(count);
-                    if count < length {
-                        connection.awaits_writable = true;
+                    if count < length || connection.stream.is_backed_up() {
+                        connection.full_since = Some(live.now);
                         drop(
                             self.poller
                                 .modify(&connection.stream, place as u64, Interest::READ_WRITE),
@@ -439,7 +455,7 @@ impl Clients {
         if output.is_too_slow {
             return Some(End::TooSlow);
         }
-        if output.is_closing && output.outbox.is_empty() {
+        if output.is_closing && output.outbox.is_empty() && !connection.stream.is_backed_up() {
             return Some(End::Closed);
         }
         None
@@ -463,12 +479,11 @@ impl Clients {
             End::Silent => self.counters.silent += 1,
             End::TooSlow => self.counters.too_slow += 1,
         }
-        tracing::info!(
-            session = session.0,
-            peer = %connection.peer,
-            reason = end.text(),
-            "client connection ended"
-        );
+        let (id, peer, reason) = (session.0, connection.peer, end.text());
+        match end {
+            End::TooSlow => tracing::warn!(session = id, %peer, reason, "client connection ended"),
+            _ => tracing::info!(session = id, %peer, reason, "client connection ended"),
+        }
         if let Some(output) = live.clients.get_mut(session) {
             output.disconnect();
         }
@@ -476,16 +491,20 @@ impl Clients {
         shard.on_session_down(live.now, session, live);
     }
 
-    /// Heartbeats of native sessions, and their silence.
+    /// Clients that read nothing, heartbeats of native sessions, and their silence.
     fn timeouts<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) {
         self.next_timeout = live.now + TIMEOUT_INTERVAL;
         for place in 0..self.slots.len() {
             let slot = &mut self.slots[place];
-            let Some(Connection {
-                wire: Wire::Native(server),
-                ..
-            }) = &mut slot.connection
-            else {
+            let Some(connection) = &mut slot.connection else {
+                continue;
+            };
+            let is_stuck = |since: Timestamp| live.now.since(since).0 >= MAX_SEND_STALL_NS;
+            if connection.full_since.is_some_and(is_stuck) {
+                self.end(place, End::TooSlow, shard, live);
+                continue;
+            }
+            let Wire::Native(server) = &mut connection.wire else {
                 continue;
             };
             let mut packet = [0; soup::HEADER_LENGTH];
@@ -535,13 +554,13 @@ impl<L: Link> Desk<'_, L> {
 }
 
 impl Connection {
-    const fn new(stream: TcpStream, peer: SocketAddr, wire: Wire) -> Self {
+    const fn new(stream: Stream, peer: SocketAddr, wire: Wire) -> Self {
         Self {
             stream,
             peer,
             wire,
             is_paused: false,
-            awaits_writable: false,
+            full_since: None,
         }
     }
 }
@@ -563,6 +582,25 @@ impl Slot {
         self.start = 0;
         self.end = bytes.len();
         self.connection = Some(connection);
+    }
+
+    /// Takes what its connection has decrypted. Returns whether there was anything.
+    fn receive_more(&mut self) -> bool {
+        let Some(connection) = self
+            .connection
+            .as_mut()
+            .filter(|connection| connection.stream.has_more())
+        else {
+            return false;
+        };
+        match connection.stream.recv(&mut self.buffer[self.end..]) {
+            Ok(Received::Bytes(count)) => {
+                self.end += count;
+                true
+            }
+            // The end of the connection shows at the next receive.
+            Ok(Received::Nothing | Received::Closed) | Err(_) => false,
+        }
     }
 
     /// Moves what is left to the front, so that there is room behind it.

@@ -29,6 +29,7 @@ mod session;
 pub mod shard;
 pub mod shared_limits;
 pub mod status;
+mod stream;
 mod worker;
 
 pub use config::Config;

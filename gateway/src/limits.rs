@@ -41,6 +41,9 @@ pub const CHECK_THREADS: usize = 2;
 /// Who is not authorised hears it this long after the connection began, nanoseconds.
 pub const REFUSAL_DELAY_NS: u64 = 500_000_000;
 
+/// A client whose socket takes nothing for so long, while something is to be sent, is disconnected, nanoseconds.
+pub const MAX_SEND_STALL_NS: u64 = 5_000_000_000;
+
 /// Sockets that one turn looks at. The others come in the next turn.
 pub const MAX_READY_SOCKETS: usize = 256;
 

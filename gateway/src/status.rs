@@ -16,14 +16,18 @@ use types::{Duration, ExecType, Reason, Timestamp};
 pub struct Status {
     /// By [`VenueId`](types::VenueId).
     pub links: Vec<LinkStatus>,
-    /// Where the shard listens, once it does: FIX, native.
-    addresses: OnceLock<(Option<SocketAddr>, Option<SocketAddr>)>,
+    /// Where the shard's clients connect, once they can.
+    addresses: OnceLock<Addresses>,
     /// Clients connected.
     pub connected: AtomicU64,
     /// Connections that ended, for whatever reason.
     pub disconnected: AtomicU64,
     /// Logons that the shard refused; see [`DoorStatus::refused`] for the others.
     pub logons_refused: AtomicU64,
+    /// Clients disconnected because they did not read what they were sent.
+    pub too_slow: AtomicU64,
+    /// Sends to clients: all that one turn makes for one client leaves in one.
+    pub client_sends: AtomicU64,
     /// FIX messages that were skipped: wrong length or checksum.
     pub garbled: AtomicU64,
     /// Messages of clients that could not be decoded.
@@ -40,6 +44,17 @@ pub struct Status {
     pub anomalies: AtomicU64,
     /// Bytes appended to the journal.
     pub journal_position: AtomicU64,
+}
+
+/// Where clients connect.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Addresses {
+    /// By FIX.
+    pub fix: Option<SocketAddr>,
+    /// By FIX with TLS.
+    pub fix_tls: Option<SocketAddr>,
+    /// By the native protocol.
+    pub native: Option<SocketAddr>,
 }
 
 /// The numbers of the door: of connections that are nobody's yet.
@@ -93,6 +108,8 @@ impl Status {
             connected: AtomicU64::new(0),
             disconnected: AtomicU64::new(0),
             logons_refused: AtomicU64::new(0),
+            too_slow: AtomicU64::new(0),
+            client_sends: AtomicU64::new(0),
             garbled: AtomicU64::new(0),
             malformed: AtomicU64::new(0),
             open_orders: AtomicU64::new(0),
@@ -104,15 +121,15 @@ impl Status {
         }
     }
 
-    /// Where the shard listens: FIX, native. Nowhere until it runs.
+    /// Where the shard's clients connect. Nowhere until the door is open.
     #[must_use]
-    pub fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+    pub fn addresses(&self) -> Addresses {
         self.addresses.get().copied().unwrap_or_default()
     }
 
-    pub(crate) fn set_addresses(&self, fix: Option<SocketAddr>, native: Option<SocketAddr>) {
-        // A shard is built once, so nothing was there before.
-        let _: Result<_, _> = self.addresses.set((fix, native));
+    pub(crate) fn set_addresses(&self, addresses: Addresses) {
+        // The door opens once, so nothing was there before.
+        let _: Result<_, _> = self.addresses.set(addresses);
     }
 
     /// Whether every venue is there.
@@ -132,6 +149,8 @@ impl Status {
         set(&self.connected, clients.connected() as u64);
         set(&self.disconnected, edge.closed);
         set(&self.logons_refused, edge.logons_refused);
+        set(&self.too_slow, edge.too_slow);
+        set(&self.client_sends, edge.sends);
         set(&self.garbled, edge.garbled);
         set(&self.malformed, edge.malformed + shard.counters().malformed_requests);
         let orders = shard.orders();

@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    ProtocolConfig, ShardConfig, VenueConfig, raw, sessions,
+    ProtocolConfig, ShardConfig, VenueConfig, raw, sessions, tls,
 };
 use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
@@ -20,6 +20,7 @@ use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use proto::soup::{Password, SessionName, UserName};
 use std::path::Path;
+use std::sync::Arc;
 use types::{
     AccountId, Duration, Instrument, InstrumentId, LimitClass, Notional, Price, Quantity, SessionId, ShardId,
     TradingDay, VenueId,
@@ -56,7 +57,8 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         None => None,
     };
     let door = door(&raw.door)?;
-    let sessions = sessions::check(&raw.sessions, &shards, &door, credentials.as_ref())?;
+    let tls = tls(&raw, base)?;
+    let sessions = sessions::check(&raw, &shards, &door, credentials.as_ref())?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
@@ -78,6 +80,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         }),
         credentials: credentials.unwrap_or_default(),
         door,
+        tls,
         shards,
         venues,
         sessions,
@@ -208,13 +211,28 @@ fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError>
         cpu: raw.cpu,
         idle,
         fix_listen: raw.fix_listen,
+        fix_tls_listen: raw.fix_tls_listen,
         native_listen: raw.native_listen,
     })
+}
+
+fn tls(raw: &raw::Gateway, base: &Path) -> Result<Option<Arc<rustls::ServerConfig>>, ConfigError> {
+    let of_shards = raw.shards.iter().any(|shard| shard.fix_tls_listen.is_some());
+    let is_used = of_shards || raw.door.fix_tls_listen.is_some();
+    match &raw.tls {
+        Some(tls) if is_used => tls::server(tls, base).map(Some),
+        Some(_) => Err(ConfigError("[tls] is of no use without a fix_tls_listen".to_owned())),
+        None if is_used => Err(ConfigError(
+            "fix_tls_listen needs [tls] with certificate and key".to_owned(),
+        )),
+        None => Ok(None),
+    }
 }
 
 fn door(raw: &raw::Door) -> Result<DoorConfig, ConfigError> {
     Ok(DoorConfig {
         fix_listen: raw.fix_listen,
+        fix_tls_listen: raw.fix_tls_listen,
         native_listen: raw.native_listen,
         allow: AllowList::parse("[door] allow", raw.allow.as_deref())?,
     })

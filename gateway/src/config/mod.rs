@@ -8,6 +8,7 @@ pub mod credentials;
 mod networks;
 mod raw;
 mod sessions;
+mod tls;
 
 pub use credentials::Credentials;
 pub(crate) use credentials::Secret;
@@ -16,6 +17,8 @@ use orders::OrdersConfig;
 use proto::fix::Version;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+pub(crate) use tls::Fingerprint;
 
 use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
 
@@ -34,6 +37,8 @@ pub struct Config {
     pub credentials: Credentials,
     /// The door's own addresses, and who may come in at all.
     pub door: DoorConfig,
+    /// Of TLS connections, where there are any.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The shards, by [`ShardId`].
     pub shards: Vec<ShardConfig>,
     /// The venues, by [`VenueId`].
@@ -87,6 +92,8 @@ pub struct ShardConfig {
     pub idle: Idle,
     /// Where FIX clients connect.
     pub fix_listen: Option<SocketAddr>,
+    /// Where FIX clients connect with TLS.
+    pub fix_tls_listen: Option<SocketAddr>,
     /// Where native clients connect.
     pub native_listen: Option<SocketAddr>,
 }
@@ -96,6 +103,8 @@ pub struct ShardConfig {
 pub struct DoorConfig {
     /// Where FIX clients of any shard connect.
     pub fix_listen: Option<SocketAddr>,
+    /// Where FIX clients of any shard connect with TLS.
+    pub fix_tls_listen: Option<SocketAddr>,
     /// Where native clients of any shard connect.
     pub native_listen: Option<SocketAddr>,
     /// Addresses that clients may come from.
@@ -144,6 +153,8 @@ pub struct SessionConfig {
     pub user: Option<User>,
     /// Addresses that its client may come from.
     pub allow: AllowList,
+    /// SHA-256 of the certificate that its client has to have; `None` when it needs none of its own.
+    pub client_certificate: Option<[u8; 32]>,
     /// Numbered messages that are held to be sent again.
     pub resend_messages: usize,
     /// Bytes that may wait for a slow client. One that lets it fill is disconnected.

@@ -14,6 +14,7 @@ pub(super) struct Gateway {
     pub(super) credentials: Option<PathBuf>,
     #[serde(default)]
     pub(super) door: Door,
+    pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,
     pub(super) feed: Option<Feed>,
     pub(super) shards: Vec<Shard>,
@@ -62,6 +63,7 @@ pub(super) struct Shard {
     pub(super) cpu: Option<usize>,
     pub(super) idle: Idle,
     pub(super) fix_listen: Option<SocketAddr>,
+    pub(super) fix_tls_listen: Option<SocketAddr>,
     pub(super) native_listen: Option<SocketAddr>,
 }
 
@@ -78,8 +80,18 @@ pub(super) enum Idle {
 #[serde(deny_unknown_fields)]
 pub(super) struct Door {
     pub(super) fix_listen: Option<SocketAddr>,
+    pub(super) fix_tls_listen: Option<SocketAddr>,
     pub(super) native_listen: Option<SocketAddr>,
     pub(super) allow: Option<Vec<String>>,
+}
+
+/// `[tls]`: of every `fix_tls_listen`. Files are PEM.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tls {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+    pub(super) client_ca: Option<PathBuf>,
 }
 
 /// `[[venues]]`.
@@ -151,6 +163,7 @@ pub(super) struct Session {
     pub(super) cl_ord_ids: Option<usize>,
     pub(super) user: Option<String>,
     pub(super) allow: Option<Vec<String>>,
+    pub(super) client_certificate: Option<String>,
 }
 
 /// Cancel on disconnect is on unless turned off.

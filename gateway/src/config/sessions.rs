@@ -1,6 +1,9 @@
 //! The sessions of a config: templates become their instances, and each session is checked.
 
-use super::{AllowList, ConfigError, Credentials, DoorConfig, ProtocolConfig, SessionConfig, ShardConfig, User, raw};
+use super::{
+    AllowList, ConfigError, Credentials, DoorConfig, Fingerprint, ProtocolConfig, SessionConfig, ShardConfig, User,
+    raw, tls,
+};
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::session::CL_ORD_IDS_MAX;
 use proto::fix::{CompId, Version};
@@ -52,14 +55,21 @@ pub(super) fn instances(sessions: Vec<raw::Session>) -> Result<Vec<raw::Session>
 
 /// Checks sessions that are no templates any more, each and all together.
 pub(super) fn check(
-    sessions: &[raw::Session],
+    gateway: &raw::Gateway,
     shards: &[ShardConfig],
     door: &DoorConfig,
     credentials: Option<&Credentials>,
 ) -> Result<Vec<SessionConfig>, ConfigError> {
-    let checked = sessions
+    let certificates = gateway.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    let checked = gateway
+        .sessions
         .iter()
-        .map(|raw| session(raw, shards, credentials))
+        .map(|raw| {
+            Ok(SessionConfig {
+                client_certificate: client_certificate(raw, certificates)?,
+                ..session(raw, shards, credentials)?
+            })
+        })
         .collect::<Result<Vec<_>, _>>()?;
     for session in &checked {
         is_reachable(session, shards, door)?;
@@ -125,6 +135,7 @@ fn session(
         shard: shard.id,
         user: user(raw, credentials)?,
         allow: AllowList::parse(&format!("session {id}: allow"), raw.allow.as_deref())?,
+        client_certificate: None,
         resend_messages: raw.resend_messages.max(1),
         send_buffer_bytes: raw.send_buffer_bytes,
         protocol,
@@ -158,6 +169,7 @@ fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
         ("next_expected", raw.next_expected.is_some()),
         ("resend_chunk", raw.resend_chunk.is_some()),
         ("cl_ord_ids", raw.cl_ord_ids.is_some()),
+        ("client_certificate", raw.client_certificate.is_some()),
     ] {
         if is_there {
             return Err(ConfigError(format!("session {id} is native; {key} is for FIX")));
@@ -186,14 +198,32 @@ fn user(raw: &raw::Session, credentials: Option<&Credentials>) -> Result<Option<
     }
 }
 
+/// The certificate that the client has to have, where certificates are asked for.
+fn client_certificate(raw: &raw::Session, are_asked_for: bool) -> Result<Option<Fingerprint>, ConfigError> {
+    let id = raw.id;
+    match &raw.client_certificate {
+        None => Ok(None),
+        Some(_) if !are_asked_for => Err(ConfigError(format!(
+            "session {id}: client_certificate needs [tls] with client_ca"
+        ))),
+        Some(text) => tls::fingerprint(text).map(Some).ok_or_else(|| {
+            ConfigError(format!(
+                "session {id}: client_certificate is no SHA-256 fingerprint, as `openssl x509 -fingerprint -sha256` prints it"
+            ))
+        }),
+    }
+}
+
 /// Any address takes any session of its protocol, whatever the shard.
 fn is_reachable(session: &SessionConfig, shards: &[ShardConfig], door: &DoorConfig) -> Result<(), ConfigError> {
     let (protocol, key, of_door, of_shards) = match session.protocol {
         ProtocolConfig::Fix { .. } => (
             "FIX",
             "fix_listen",
-            door.fix_listen,
-            shards.iter().find_map(|shard| shard.fix_listen),
+            door.fix_listen.or(door.fix_tls_listen),
+            shards
+                .iter()
+                .find_map(|shard| shard.fix_listen.or(shard.fix_tls_listen)),
         ),
         ProtocolConfig::Native { .. } => (
             "native",

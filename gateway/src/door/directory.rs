@@ -6,7 +6,7 @@
 
 use super::logon::FixLogon;
 use super::refusal::Refusal;
-use crate::config::{AllowList, Config, ProtocolConfig, Secret, SessionConfig, User};
+use crate::config::{AllowList, Config, Fingerprint, ProtocolConfig, Secret, SessionConfig, User};
 use proto::fix::CompId;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -41,6 +41,13 @@ pub struct Binding {
     pub comp_id: CompId,
 }
 
+/// Where a client comes from, and what its connection proves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) address: IpAddr,
+    pub(super) certificate: Option<Fingerprint>,
+}
+
 #[derive(Debug)]
 struct NativeEntry {
     session: SessionId,
@@ -58,6 +65,7 @@ struct FixEntry {
     begin_strings: Vec<&'static [u8]>,
     user: Option<User>,
     allow: AllowList,
+    certificate: Option<Fingerprint>,
 }
 
 #[derive(Debug)]
@@ -99,10 +107,10 @@ impl Directory {
     }
 
     /// Where a native client goes, and what its password must be, where it needs one.
-    pub(super) fn native(&self, user: &str, from: IpAddr) -> Result<(Destination, Option<Arc<Secret>>), Refusal> {
+    pub(super) fn native(&self, user: &str, from: &Origin) -> Result<(Destination, Option<Arc<Secret>>), Refusal> {
         let mut entries = self.native.iter();
         let entry = entries.find(|entry| entry.user == user).ok_or(Refusal::Unknown)?;
-        if !entry.allow.allows(from) {
+        if !entry.allow.allows(from.address) {
             return Err(Refusal::Address);
         }
         let destination = Destination {
@@ -114,10 +122,13 @@ impl Directory {
     }
 
     /// What the password of a FIX client must be; `None` when its session needs none.
-    pub(super) fn fix_secret(&self, logon: &FixLogon<'_>, from: IpAddr) -> Result<Option<Arc<Secret>>, Refusal> {
+    pub(super) fn fix_secret(&self, logon: &FixLogon<'_>, from: &Origin) -> Result<Option<Arc<Secret>>, Refusal> {
         let entry = &self.fix[self.find(logon)?];
-        if !entry.allow.allows(from) {
+        if !entry.allow.allows(from.address) {
             return Err(Refusal::Address);
+        }
+        if entry.certificate.is_some() && entry.certificate != from.certificate {
+            return Err(Refusal::Certificate);
         }
         let name = std::str::from_utf8(logon.username).map_err(|_| Refusal::User)?;
         match &entry.user {
@@ -194,6 +205,7 @@ impl FixEntry {
             begin_strings: versions.iter().map(|version| version.begin_string()).collect(),
             user: session.user.clone(),
             allow: session.allow.clone(),
+            certificate: session.client_certificate,
         })
     }
 

@@ -10,7 +10,8 @@ use crate::config::{Config, Secret};
 use crate::limits::{
     CHECK_THREADS, LOGON_TIMEOUT_NS, MAX_ACCEPTS_A_TURN, MAX_PENDING_LOGONS, MAX_READY_SOCKETS, REFUSAL_DELAY_NS,
 };
-use crate::status::{DoorStatus, Status};
+use crate::status::{Addresses, DoorStatus, Status};
+use crate::stream::Stream;
 use latency::clock::Clock;
 use net::poller::{Interest, Poller};
 use net::tcp::TcpListener;
@@ -31,6 +32,7 @@ pub(super) struct Keeper {
     /// Connections accepted so far.
     serial: u64,
     directory: Directory,
+    tls: Option<Arc<rustls::ServerConfig>>,
     checks: Pool<Checked>,
     queues: Queues,
     status: Arc<DoorStatus>,
@@ -95,6 +97,7 @@ impl Keeper {
             pending: (0..MAX_PENDING_LOGONS).map(|_| None).collect(),
             serial: 0,
             directory: Directory::new(config, bindings),
+            tls: config.tls.clone(),
             checks: Pool::new(CHECK_THREADS)?,
             queues,
             status,
@@ -104,19 +107,19 @@ impl Keeper {
     }
 
     /// Listens where the config says: at the door's own addresses, which are given back, and at those of each shard.
-    pub(super) fn listen(
-        &mut self,
-        config: &Config,
-        statuses: &[Arc<Status>],
-    ) -> Result<(Option<SocketAddr>, Option<SocketAddr>), SetupError> {
+    pub(super) fn listen(&mut self, config: &Config, statuses: &[Arc<Status>]) -> Result<Addresses, SetupError> {
         for (shard, status) in config.shards.iter().zip(statuses) {
-            let fix = self.listen_at(shard.fix_listen, Protocol::Fix)?;
-            let native = self.listen_at(shard.native_listen, Protocol::Native)?;
-            status.set_addresses(fix, native);
+            status.set_addresses(Addresses {
+                fix: self.listen_at(shard.fix_listen, Protocol::Fix)?,
+                fix_tls: self.listen_at(shard.fix_tls_listen, Protocol::FixTls)?,
+                native: self.listen_at(shard.native_listen, Protocol::Native)?,
+            });
         }
-        let fix = self.listen_at(config.door.fix_listen, Protocol::Fix)?;
-        let native = self.listen_at(config.door.native_listen, Protocol::Native)?;
-        Ok((fix, native))
+        Ok(Addresses {
+            fix: self.listen_at(config.door.fix_listen, Protocol::Fix)?,
+            fix_tls: self.listen_at(config.door.fix_tls_listen, Protocol::FixTls)?,
+            native: self.listen_at(config.door.native_listen, Protocol::Native)?,
+        })
     }
 
     fn listen_at(&mut self, address: Option<SocketAddr>, protocol: Protocol) -> Result<Option<SocketAddr>, SetupError> {
@@ -188,6 +191,11 @@ impl Keeper {
                 self.ended(peer, End::Refused(Refusal::Address));
                 continue;
             }
+            let stream = match &self.tls {
+                Some(tls) if protocol == Protocol::FixTls => Stream::tls(stream, tls),
+                _ => Ok(Stream::Tcp(stream)),
+            };
+            let Ok(stream) = stream else { continue };
             let place = self.free_place();
             if self.poller.add(&stream, place as u64, Interest::READ).is_err() {
                 continue;
@@ -388,7 +396,7 @@ impl Keeper {
     fn ended(&mut self, peer: SocketAddr, end: End) {
         count(match end {
             End::Closed => &self.status.closed,
-            End::Malformed => &self.status.malformed,
+            End::Malformed | End::Tls => &self.status.malformed,
             End::Silent => &self.status.timed_out,
             End::GaveWay => &self.status.gave_way,
             End::Refused(_) => &self.status.refused,

@@ -20,12 +20,12 @@ mod pool;
 mod refusal;
 
 use crate::config::Config;
-use crate::limits::{CHECK_THREADS, MAX_ARRIVALS, MAX_FRAME_LENGTH};
-use crate::status::{DoorStatus, Status};
+use crate::limits::{CHECK_THREADS, MAX_ARRIVALS, MAX_FRAME_LENGTH, MAX_PENDING_LOGONS};
+use crate::status::{Addresses, DoorStatus, Status};
+use crate::stream::Stream;
 use keeper::Keeper;
 use latency::clock::Clock;
 use net::SetupError;
-use net::tcp::TcpStream;
 use proto::soup::{Login, ServerSession};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ pub(crate) use refusal::{Refusal, refuse_fix};
 /// A client that may come in, on its way to the shard of its session.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Stream,
     pub(crate) peer: SocketAddr,
     /// Whose session it wants.
     pub(crate) session: SessionId,
@@ -63,8 +63,7 @@ pub(crate) enum Hello {
 /// The open door. It closes when this is dropped.
 #[derive(Debug)]
 pub struct Door {
-    /// Its own addresses: FIX, native.
-    addresses: (Option<SocketAddr>, Option<SocketAddr>),
+    addresses: Addresses,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -79,7 +78,12 @@ pub(crate) fn queues(shards: usize) -> (Queues, Vec<Consumer<Arrival>>) {
 
 /// Bytes that the door takes at most, for the sum at start-up.
 pub(crate) fn memory_bytes(config: &Config) -> usize {
+    let handshakes = match config.tls {
+        Some(_) => MAX_PENDING_LOGONS * Stream::HANDSHAKE_BYTES,
+        None => 0,
+    };
     keeper::MEMORY_BYTES
+        + handshakes
         + config.shards.len() * MAX_ARRIVALS * (size_of::<Arrival>() + MAX_FRAME_LENGTH)
         + CHECK_THREADS * config.credentials.check_bytes()
 }
@@ -120,9 +124,9 @@ impl Door {
 }
 
 impl Door {
-    /// Where clients of any shard connect: FIX, native.
+    /// Its own addresses, beside those of the shards.
     #[must_use]
-    pub const fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+    pub const fn addresses(&self) -> Addresses {
         self.addresses
     }
 }

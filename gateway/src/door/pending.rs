@@ -1,21 +1,24 @@
 //! A connection that is not a client yet.
 
 use super::Hello;
-use super::directory::{Destination, Directory};
+use super::directory::{Destination, Directory, Origin};
 use super::logon::{FixLogon, first_message, without_passwords};
 use super::refusal::{Refusal, refuse_fix};
 use crate::config::Secret;
 use crate::limits::MAX_FRAME_LENGTH;
-use net::tcp::{Received, TcpStream};
+use crate::stream::Stream;
+use net::tcp::Received;
 use proto::fix;
 use proto::soup::{self, Login, Packet, Password, ServerSession, SessionName, UserName};
+use ring::digest;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use types::Timestamp;
 
 /// A connection at the door.
 pub(super) struct Pending {
-    stream: TcpStream,
+    stream: Stream,
     pub(super) peer: SocketAddr,
     pub(super) opened: Timestamp,
     /// Tells it from others that had its place before.
@@ -30,6 +33,7 @@ pub(super) struct Pending {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Protocol {
     Fix,
+    FixTls,
     Native,
 }
 
@@ -62,6 +66,8 @@ pub(super) enum End {
     /// The peer closed.
     Closed,
     Malformed,
+    /// It broke TLS, or its certificate is not accepted.
+    Tls,
     /// It has said nothing for too long.
     Silent,
     /// It has said nothing, and another wants its place.
@@ -89,9 +95,9 @@ impl Pending {
     /// Memory of one, without its struct.
     pub(super) const BUFFER_BYTES: usize = MAX_FRAME_LENGTH;
 
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, protocol: Protocol, now: Timestamp, serial: u64) -> Self {
+    pub(super) fn new(stream: Stream, peer: SocketAddr, protocol: Protocol, now: Timestamp, serial: u64) -> Self {
         let wire = match protocol {
-            Protocol::Fix => Wire::Fix,
+            Protocol::Fix | Protocol::FixTls => Wire::Fix,
             Protocol::Native => Wire::Native {
                 server: ServerSession::new(now, soup::Timing::default()),
                 login: BLANK,
@@ -110,7 +116,7 @@ impl Pending {
     }
 
     /// Its socket.
-    pub(super) const fn stream(&self) -> &TcpStream {
+    pub(super) const fn stream(&self) -> &Stream {
         &self.stream
     }
 
@@ -124,6 +130,7 @@ impl Pending {
         match self.stream.recv(&mut self.bytes[self.length..]) {
             Ok(Received::Bytes(count)) => self.length += count,
             Ok(Received::Nothing) => return Ok(Heard::Nothing { garbled: 0 }),
+            Err(error) if error.kind() == ErrorKind::InvalidData => return Err(End::Tls),
             Ok(Received::Closed) | Err(_) => return Err(End::Closed),
         }
         match self.wire {
@@ -177,10 +184,10 @@ impl Pending {
 
     /// Looks who it says it is: what its password must be, or where it goes when it needs none.
     pub(super) fn claim(&self, directory: &mut Directory) -> Result<Stage, Refusal> {
-        let from = self.peer.ip();
+        let from = self.origin();
         let secret = match &self.wire {
-            Wire::Fix => directory.fix_secret(&self.logon(), from)?,
-            Wire::Native { login, .. } => directory.native(login.user_name.as_str(), from)?.1,
+            Wire::Fix => directory.fix_secret(&self.logon(), &from)?,
+            Wire::Native { login, .. } => directory.native(login.user_name.as_str(), &from)?.1,
         };
         match secret {
             Some(secret) => Ok(Stage::Claiming(secret)),
@@ -192,7 +199,7 @@ impl Pending {
     pub(super) fn destination(&self, directory: &mut Directory) -> Result<Destination, Refusal> {
         match &self.wire {
             Wire::Fix => directory.fix(&self.logon()),
-            Wire::Native { login, .. } => Ok(directory.native(login.user_name.as_str(), self.peer.ip())?.0),
+            Wire::Native { login, .. } => Ok(directory.native(login.user_name.as_str(), &self.origin())?.0),
         }
     }
 
@@ -205,7 +212,7 @@ impl Pending {
     }
 
     /// What its shard gets of it: socket, greeting, and the bytes that are not handled, without passwords.
-    pub(super) fn into_parts(self, destination: &Destination) -> (TcpStream, Hello, Vec<u8>) {
+    pub(super) fn into_parts(self, destination: &Destination) -> (Stream, Hello, Vec<u8>) {
         let received = &self.bytes[..self.length];
         match self.wire {
             Wire::Fix => {
@@ -250,6 +257,17 @@ impl Pending {
         }
     }
 
+    fn origin(&self) -> Origin {
+        let sha256 = |certificate: &[u8]| {
+            let digest = digest::digest(&digest::SHA256, certificate);
+            digest.as_ref().try_into().unwrap_or_default()
+        };
+        Origin {
+            address: self.peer.ip(),
+            certificate: self.stream.certificate().map(sha256),
+        }
+    }
+
     /// The Logon at the start of what was received.
     fn logon(&self) -> FixLogon<'_> {
         FixLogon::parse(first_message(&self.bytes[..self.length]))
@@ -268,6 +286,7 @@ impl End {
         match self {
             Self::Closed => "closed",
             Self::Malformed => "not the protocol",
+            Self::Tls => "TLS failed",
             Self::Silent => "no logon came",
             Self::GaveWay => "no logon came, and another wanted the place",
             Self::Refused(refusal) => refusal.text(),

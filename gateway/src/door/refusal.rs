@@ -12,6 +12,8 @@ pub(crate) enum Refusal {
     Unknown,
     /// Not from that address.
     Address,
+    /// Without the certificate that its session needs.
+    Certificate,
     /// Not that user, or nobody by that name.
     User,
     /// Another password.
@@ -39,7 +41,10 @@ impl Refusal {
 
     /// Whether the client did not prove to be one that may come in. It is not told more than that.
     pub(crate) const fn is_unauthorised(self) -> bool {
-        matches!(self, Self::Unknown | Self::Address | Self::User | Self::Password)
+        matches!(
+            self,
+            Self::Unknown | Self::Address | Self::Certificate | Self::User | Self::Password
+        )
     }
 
     /// For the peer: no more than it may know.
@@ -56,6 +61,7 @@ impl Refusal {
         match self {
             Self::Unknown => "unknown name",
             Self::Address => "not from this address",
+            Self::Certificate => "without the certificate that the session needs",
             Self::User => "another user's session, or an unknown user",
             Self::Password => "wrong password",
             Self::BeginString => "Incorrect BeginString",

@@ -8,3 +8,4 @@ mod orders;
 mod recovery;
 mod resend;
 mod room;
+mod sends;

@@ -211,7 +211,7 @@ fn a_whole_worker_with_its_sockets_allocates_nothing() {
     let shard = shards.pop().expect("a shard");
     let mut worker = shard.build(Recorder::off(), |socket| socket).expect("a worker");
 
-    let (_, address) = status.addresses();
+    let address = status.addresses().native;
     let mut client = TcpStream::connect(address.expect("it listens")).expect("it listens");
     client.set_nonblocking(true).expect("a socket");
     client.write_all(&login()).expect("it reads");
