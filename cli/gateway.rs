@@ -5,7 +5,7 @@ use crate::{Failure, exchange, recording};
 use ::gateway::config::{Config, Idle};
 use ::gateway::executor::Running;
 use ::gateway::feed::PriceFeed;
-use ::gateway::gateway::{Gateway, PreparedShard};
+use ::gateway::gateway::{Gateway, PreparedShard, session_memory};
 use ::gateway::status::Addresses;
 use clap::Args as ClapArgs;
 use latency::clock::Clock;
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     if args.check {
         print_config(&config);
+        print_sessions(&config);
         Gateway::check_host(&config)?;
         println!("the config and this host are fine");
         return Ok(());
@@ -176,6 +177,28 @@ fn print_config(config: &Config) {
             Idle::Backoff => "backs off",
         };
         println!("shard {}: {cpu}, {idle}", shard.id);
+    }
+}
+
+/// What each session takes; all instances of a template in one line.
+fn print_sessions(config: &Config) {
+    for session in &config.sessions {
+        let bytes = session_memory(config, session);
+        match session.template {
+            None => println!("memory: session {:<16} {bytes:>12}", session.id),
+            Some(first) if first == session.id => {
+                let instances = config
+                    .sessions
+                    .iter()
+                    .filter(|other| other.template == Some(first))
+                    .count();
+                println!(
+                    "memory: session {:<16} {bytes:>12}",
+                    format!("{first}, {instances} times")
+                );
+            }
+            Some(_) => {}
+        }
     }
 }
 

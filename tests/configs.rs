@@ -49,6 +49,10 @@ fn check_says_that_a_config_is_fine() {
         assert!(status.success(), "{printed}");
         assert!(printed.contains("fine"), "{printed}");
         assert!(
+            program == "exchange" || printed.contains("memory: session 1 "),
+            "{printed}"
+        );
+        assert!(
             !market.path("gateway-journal").exists(),
             "a check leaves nothing behind"
         );
@@ -182,6 +186,31 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 &["session 1: allow", "10.0.0.1/8"],
             ),
             ("[[shards]]", "[door]\nallow = []\n[[shards]]", &["[door] allow"]),
+            (
+                "our_comp_id = \"TICKGATE\"",
+                "our_comp_id = \"TICKGATE\"\nschedule = { zone = \"Mars\", start = \"08:00:00\", end = \"17:00:00\" }",
+                &["session 1", "schedule", "Mars"],
+            ),
+            (
+                "our_comp_id = \"TICKGATE\"",
+                "our_comp_id = \"TICKGATE\"\nclient_certificate = \"00\"",
+                &["session 1", "client_certificate", "client_ca"],
+            ),
+            (
+                "[[shards]]",
+                "[door]\nfix_tls_listen = \"127.0.0.1:7443\"\n[[shards]]",
+                &["fix_tls_listen", "[tls]"],
+            ),
+            (
+                "[[shards]]",
+                "[door]\nfix_tls_listen = \"127.0.0.1:7443\"\n[tls]\ncertificate = \"no.pem\"\nkey = \"no.key\"\n[[shards]]",
+                &["no.pem", "certificate"],
+            ),
+            (
+                "user = \"trader\" ",
+                "versions = [\"FIX.4.4\"]\nuser = \"trader\" ",
+                &["session 2", "versions"],
+            ),
             ("[risk.classes.default]", "[risk.classes.other]", &["default"]),
             ("name = \"sim\"", "name = \"mars\"", &["sim"]),
             (

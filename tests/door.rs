@@ -17,7 +17,13 @@ pub(crate) struct FixClient<S = TcpStream> {
 
 impl FixClient {
     /// Connects and says Logon, with more fields after the usual ones; `|` stands for the delimiter.
-    pub(crate) fn log_on(address: SocketAddr, begin_string: &str, sender: &str, sequence: u64, more: &str) -> (Self, String) {
+    pub(crate) fn log_on(
+        address: SocketAddr,
+        begin_string: &str,
+        sender: &str,
+        sequence: u64,
+        more: &str,
+    ) -> (Self, String) {
         let mut client = Self::connect(address);
         let answer = client.say_logon(begin_string, sender, sequence, more);
         (client, answer)
@@ -328,4 +334,51 @@ fn who_is_not_on_the_list_does_not_come_in() {
     gateway.wait_for("not from this address");
     gateway.stop();
     exchange.stop();
+}
+
+/// A schedule that is open now, or closed, for an hour at least.
+fn schedule(is_open: bool) -> String {
+    let hour = latency::clock::Clock::start().now().0 / 3_600_000_000_000 % 24;
+    let (start, end) = if is_open {
+        (hour + 22, hour + 2)
+    } else {
+        (hour + 2, hour + 22)
+    };
+    format!(
+        "schedule = {{ zone = \"UTC\", start = \"{:02}:00:00\", end = \"{:02}:00:00\" }}",
+        start % 24,
+        end % 24
+    )
+}
+
+#[test]
+fn outside_its_hours_a_session_is_refused_and_a_new_session_day_starts_at_1() {
+    let scheduled = |is_open| TEMPLATE.replace("instances = 2", &format!("instances = 2\n{}", schedule(is_open)));
+    let market = market(1, "", &scheduled(true));
+    let (mut exchange, mut gateway) = start(&market);
+    let (client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 1, "");
+    assert!(is_logon(&answer), "{answer}");
+    client.log_out("FIX.4.4", "DESK1", 2);
+    gateway.kill();
+    // The same day: numbers go on.
+    let mut gateway = market.gateway("again");
+    let (live, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 3, "");
+    assert!(is_logon(&answer) && answer.contains("|34=3|"), "{answer}");
+    gateway.kill();
+    drop(live);
+    let config = fs::read_to_string(market.path("gateway.toml")).expect("the config");
+    market.write("gateway.toml", &config.replace(&schedule(true), &schedule(false)));
+    let mut gateway = market.gateway("closed");
+    let refused = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 4, "");
+    assert_refused(refused, "outside the session's hours");
+    gateway.stop();
+    // Other hours, so another day.
+    let nonstop = "schedule = { zone = \"UTC\", start = \"00:00:00\", end = \"00:00:00\" }";
+    market.write("gateway.toml", &config.replace(&schedule(true), nonstop));
+    let mut gateway = market.gateway("nonstop");
+    let (_client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 1, "");
+    assert!(is_logon(&answer) && answer.contains("|34=1|"), "{answer}");
+    gateway.stop();
+    exchange.stop();
+    market.assert_replay_is_identical(0);
 }

@@ -1,6 +1,6 @@
 //! What leaves for the clients of a shard: numbered messages that are kept, buffers that are bounded.
 
-use crate::config::{Config, ProtocolConfig};
+use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::limits::{MAX_REPORT_LENGTH, REPORTS_RESERVED_AN_ORDER};
 use crate::outbox::Outbox;
 use crate::sent_index::SentIndex;
@@ -91,18 +91,13 @@ impl ClientOutputs {
         }
     }
 
-    /// Bytes that the outputs of `shard` take.
-    pub(crate) fn memory_bytes(config: &Config, shard: ShardId) -> usize {
-        let of_shard = config.sessions.iter().filter(|session| session.shard == shard);
-        of_shard
-            .map(|session| {
-                let kept = match session.protocol {
-                    ProtocolConfig::Native { .. } => SentMessages::memory_bytes(session.resend_messages),
-                    ProtocolConfig::Fix { .. } => SentIndex::MEMORY_BYTES,
-                };
-                Outbox::memory_bytes(session.send_buffer_bytes) + kept
-            })
-            .sum()
+    /// Bytes that the output of a session takes.
+    pub(crate) fn memory_bytes(session: &SessionConfig) -> usize {
+        let kept = match session.protocol {
+            ProtocolConfig::Native { .. } => SentMessages::memory_bytes(session.resend_messages),
+            ProtocolConfig::Fix { .. } => SentIndex::MEMORY_BYTES,
+        };
+        Outbox::memory_bytes(session.send_buffer_bytes) + kept
     }
 
     /// A session of this shard.

@@ -4,8 +4,8 @@
 //! answers waits in [`ClientOutputs`](crate::client_output::ClientOutputs) until the end of the turn.
 
 use crate::client_output::ClientOutput;
-use crate::config::{Config, ProtocolConfig};
-use crate::door::{Arrival, Hello, Refusal, refuse_fix};
+use crate::config::{Config, ProtocolConfig, SessionConfig};
+use crate::door::{Arrival, Delivery, Hello, Refusal, refuse_fix};
 use crate::limits::{MAX_READY_SOCKETS, MAX_SEND_STALL_NS, RECEIVE_BUFFER_BYTES};
 use crate::live::Live;
 use crate::record::Record;
@@ -23,8 +23,8 @@ use types::{Duration, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay}
 /// All connections of a shard.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    /// Clients that the door hands on.
-    arrivals: Consumer<Arrival>,
+    /// Clients that the door hands on, and the hours of sessions.
+    arrivals: Consumer<Delivery>,
     poller: Poller,
     /// One a session of this shard.
     slots: Vec<Slot>,
@@ -114,7 +114,7 @@ impl Clients {
     ///
     /// # Errors
     /// Out of file descriptors.
-    pub(crate) fn new(config: &Config, shard: ShardId, arrivals: Consumer<Arrival>) -> Result<Self, SetupError> {
+    pub(crate) fn new(config: &Config, shard: ShardId, arrivals: Consumer<Delivery>) -> Result<Self, SetupError> {
         let highest = config.sessions.iter().map(|session| session.id.0).max().unwrap_or(0);
         let mut places = vec![None; usize::from(highest) + 1].into_boxed_slice();
         let mut slots = Vec::new();
@@ -134,14 +134,12 @@ impl Clients {
         })
     }
 
-    /// Bytes that the receive buffers of `shard` take, and TLS where there is any.
-    pub(crate) fn memory_bytes(config: &Config, shard: ShardId) -> usize {
-        let sessions = config.sessions.iter().filter(|session| session.shard == shard);
-        let bytes = sessions.map(|session| match session.protocol {
+    /// Bytes that the connection of a session takes: its receive buffer, and TLS where there is any.
+    pub(crate) fn memory_bytes(config: &Config, session: &SessionConfig) -> usize {
+        match session.protocol {
             ProtocolConfig::Fix { .. } if config.tls.is_some() => RECEIVE_BUFFER_BYTES + Stream::TLS_BYTES,
             _ => RECEIVE_BUFFER_BYTES,
-        });
-        bytes.sum()
+        }
     }
 
     /// Clients that are logged on.
@@ -182,29 +180,41 @@ impl Clients {
         ready > 0 || arrived > 0
     }
 
-    /// Takes so many of those that the door hands on, as far as the journal has room for what comes of it.
+    /// Takes so many things from the door, as far as the journal has room for what comes of them.
     fn welcome<L: Link>(&mut self, count: usize, shard: &mut Shard, live: &mut Live<L>) {
         for _ in 0..count {
             if !live.journal_has_room() {
                 return;
             }
-            let Ok(arrival) = self.arrivals.pop() else { return };
-            match self.judge(&arrival, live) {
-                Ok((place, next)) => self.admit(place, next, arrival, shard, live),
-                Err(refusal) => self.refuse(arrival, refusal, live.now),
+            match self.arrivals.pop() {
+                Ok(Delivery::Client(arrival)) => match self.judge(&arrival, shard, live) {
+                    Ok((place, next)) => self.admit(place, next, *arrival, shard, live),
+                    Err(refusal) => self.refuse(*arrival, refusal, live.now),
+                },
+                Ok(Delivery::Open(session, since)) => hours(session, Some(since), shard, live),
+                Ok(Delivery::Closed(session)) => hours(session, None, shard, live),
+                Err(_) => return,
             }
         }
     }
 
     /// What the door cannot know: whether the session has a connection, and which number it goes on from. Gives that and
     /// the session's slot.
-    fn judge<L: Link>(&self, arrival: &Arrival, live: &Live<L>) -> Result<(usize, SequenceNumber), Refusal> {
+    fn judge<L: Link>(
+        &self,
+        arrival: &Arrival,
+        shard: &Shard,
+        live: &Live<L>,
+    ) -> Result<(usize, SequenceNumber), Refusal> {
         let session = arrival.session;
         let place = self.places.get(usize::from(session.0)).copied().flatten();
         let place = place.ok_or(Refusal::Unknown)? as usize;
         let output = live.clients.get(session).ok_or(Refusal::Unknown)?;
         if self.slots[place].connection.is_some() {
             return Err(Refusal::AlreadyConnected);
+        }
+        if shard.session_hours(session) == Some(None) {
+            return Err(Refusal::OutsideHours);
         }
         let next = match &arrival.hello {
             Hello::Fix { .. } => SequenceNumber(1),
@@ -250,7 +260,7 @@ impl Clients {
             Hello::Fix { binding } => {
                 if let Some(binding) = binding {
                     live.append(&Record::SessionBound(binding));
-                    shard.on_session_bound(&binding);
+                    shard.on_session_bound(live.now, &binding, live);
                 }
                 (Wire::Fix, 0)
             }
@@ -625,4 +635,13 @@ impl End {
 /// The trading day as text: numbers start anew with it.
 fn session_name(day: TradingDay) -> SessionName {
     SessionName::new(day.0.to_string().as_bytes()).unwrap_or(SessionName::BLANK)
+}
+
+/// Hours that are not news are no input: after a restart the shard knows them from its journal.
+fn hours<L: Link>(session: SessionId, since: Option<Timestamp>, shard: &mut Shard, live: &mut Live<L>) {
+    if shard.session_hours(session) != Some(since) {
+        tracing::info!(session = session.0, is_open = since.is_some(), "session hours");
+        live.append(&Record::SessionHours { session, since });
+        shard.on_session_hours(live.now, session, since, live);
+    }
 }

@@ -3,9 +3,9 @@
 
 use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
-use crate::config::{Config, LinkConfig};
+use crate::config::{Config, LinkConfig, SessionConfig};
 use crate::crossing::{self, Crossing, Lane};
-use crate::door::{self, Arrival, Binding, Door, Queues};
+use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
 use crate::limits::MAX_PENDING_LOGONS;
 use crate::live::Live;
@@ -54,7 +54,7 @@ pub struct PreparedShard {
     journal: JournalWriter,
     recovered: Recovered,
     crossings: Vec<Crossing>,
-    arrivals: Consumer<Arrival>,
+    arrivals: Consumer<Delivery>,
     recalls: Recalls,
     seekers: Arc<Seekers>,
     references: References,
@@ -217,7 +217,7 @@ impl Gateway {
     #[must_use]
     pub fn memory(&self) -> Vec<(&'static str, usize)> {
         let config = &self.config;
-        let sum = |of_shard: &dyn Fn(ShardId) -> usize| config.shards.iter().map(|shard| of_shard(shard.id)).sum();
+        let sum = |of_session: &dyn Fn(&SessionConfig) -> usize| config.sessions.iter().map(of_session).sum();
         vec![
             (
                 "order tables",
@@ -226,12 +226,12 @@ impl Gateway {
                     .map(|shard| shard.recovered.shard.orders().memory())
                     .sum(),
             ),
-            ("client sessions", sum(&|shard| session::memory_bytes(config, shard))),
+            ("client sessions", sum(&session::memory_bytes)),
+            ("client output", sum(&ClientOutputs::memory_bytes)),
             (
-                "client output",
-                sum(&|shard| ClientOutputs::memory_bytes(config, shard)),
+                "client connections",
+                sum(&|session| Clients::memory_bytes(config, session)),
             ),
-            ("receive buffers", sum(&|shard| Clients::memory_bytes(config, shard))),
             ("connections that log on", door::memory_bytes(config)),
             (
                 "rings between shards",
@@ -240,7 +240,11 @@ impl Gateway {
             ("reference prices", self.references.memory_bytes()),
             (
                 "resends from the journal",
-                sum(&|shard| recall::memory_bytes(sessions_of(config, shard))),
+                config
+                    .shards
+                    .iter()
+                    .map(|shard| recall::memory_bytes(sessions_of(config, shard.id)))
+                    .sum(),
             ),
             ("journal rings", config.shards.len() * config.journal.ring_bytes),
         ]
@@ -261,6 +265,12 @@ impl Gateway {
         )?;
         Ok((door, self.shards))
     }
+}
+
+/// What one session allocates, bytes: its state, what waits for its client, and its connection.
+#[must_use]
+pub fn session_memory(config: &Config, session: &SessionConfig) -> usize {
+    session::memory_bytes(session) + ClientOutputs::memory_bytes(session) + Clients::memory_bytes(config, session)
 }
 
 impl PreparedShard {

@@ -24,6 +24,7 @@ mod recall;
 pub mod record;
 pub mod references;
 pub mod replay;
+pub mod schedule;
 mod sent_index;
 mod session;
 pub mod shard;

@@ -24,6 +24,11 @@ pub enum Record<'a> {
     Started { fingerprint: u64 },
     /// An instance of a template is a client's for the day.
     SessionBound(Binding),
+    /// A session's hours: those of the session day that began then, or none.
+    SessionHours {
+        session: SessionId,
+        since: Option<Timestamp>,
+    },
     /// A client logged on.
     SessionUp { session: SessionId },
     /// A client's connection ended.
@@ -116,6 +121,10 @@ impl<'a> Record<'a> {
             Kind::ClientEvent => match (fields.session()?, fields.u8()?) {
                 (session, UP) => Self::SessionUp { session },
                 (session, DOWN) => Self::SessionDown { session },
+                (session, HOURS) => Self::SessionHours {
+                    session,
+                    since: Some(Timestamp(fields.u64()?)).filter(|&since| since != Timestamp::NONE),
+                },
                 (session, BOUND) => Self::SessionBound(Binding::new(session, fields.take()?, fields.0)?),
                 _ => return None,
             },
@@ -203,6 +212,11 @@ impl<'a> Record<'a> {
                 Kind::ClientEvent,
                 head.u16(binding.session.0).u8(BOUND).put(binding.begin_string),
                 binding.comp_id.as_bytes(),
+            ),
+            Self::SessionHours { session, since } => (
+                Kind::ClientEvent,
+                head.u16(session.0).u8(HOURS).u64(since.unwrap_or(Timestamp::NONE).0),
+                &[],
             ),
             Self::SessionUp { session } => (Kind::ClientEvent, head.u16(session.0).u8(UP), &[]),
             Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
@@ -313,6 +327,7 @@ const NO_SESSION: SessionId = SessionId(0);
 const UP: u8 = 1;
 const DOWN: u8 = 0;
 const BOUND: u8 = 2;
+const HOURS: u8 = 3;
 
 /// What is left of a payload.
 struct Fields<'a>(&'a [u8]);
@@ -385,6 +400,11 @@ mod tests {
         vec![
             Record::Started { fingerprint: 1 },
             Record::SessionBound(Binding::new(session, *b"FIX.4.2\0", b"DESK7").expect("a CompID")),
+            Record::SessionHours {
+                session,
+                since: Some(Timestamp(5)),
+            },
+            Record::SessionHours { session, since: None },
             Record::SessionUp { session },
             Record::SessionDown { session },
             Record::ClientMessage { session, message },

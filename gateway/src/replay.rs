@@ -197,8 +197,9 @@ impl Recovered {
             Record::Started { .. } => {}
             Record::SessionBound(binding) => {
                 self.bindings.push(binding);
-                shard.on_session_bound(&binding);
+                shard.on_session_bound(now, &binding, replay);
             }
+            Record::SessionHours { session, since } => shard.on_session_hours(now, session, since, replay),
             Record::SessionUp { session } => {
                 self.connected.push(session);
                 shard.on_session_up(now, session, replay);

@@ -318,8 +318,25 @@ impl Shard {
     }
 
     /// An instance of a template is this client's for the day.
-    pub(crate) fn on_session_bound(&mut self, binding: &Binding) {
-        self.sessions.bind(binding.session, binding.comp_id);
+    pub fn on_session_bound<E: Effects>(&mut self, now: Timestamp, binding: &Binding, effects: &mut E) {
+        self.sessions.bind(now, binding.session, binding.comp_id, effects);
+    }
+
+    /// A session's hours: those of the session day that began then, in which its numbers start at 1; or none.
+    pub fn on_session_hours<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        since: Option<Timestamp>,
+        effects: &mut E,
+    ) {
+        self.sessions.hours(now, session, since, effects);
+    }
+
+    /// What was told last by [`on_session_hours`](Self::on_session_hours); `None` when nothing was.
+    #[must_use]
+    pub fn session_hours(&self, session: SessionId) -> Option<Option<Timestamp>> {
+        self.sessions.known_hours(session)
     }
 
     /// A client logged on.

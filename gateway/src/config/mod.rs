@@ -10,6 +10,7 @@ mod raw;
 mod sessions;
 mod tls;
 
+use crate::schedule::Schedule;
 pub use credentials::Credentials;
 pub(crate) use credentials::Secret;
 pub use networks::AllowList;
@@ -155,6 +156,8 @@ pub struct SessionConfig {
     pub allow: AllowList,
     /// SHA-256 of the certificate that its client has to have; `None` when it needs none of its own.
     pub client_certificate: Option<[u8; 32]>,
+    /// When it may be used; `None` is always, and its numbers go on from day to day.
+    pub schedule: Option<Arc<Schedule>>,
     /// Numbered messages that are held to be sent again.
     pub resend_messages: usize,
     /// Bytes that may wait for a slow client. One that lets it fill is disconnected.

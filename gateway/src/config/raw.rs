@@ -164,6 +164,17 @@ pub(super) struct Session {
     pub(super) user: Option<String>,
     pub(super) allow: Option<Vec<String>>,
     pub(super) client_certificate: Option<String>,
+    pub(super) schedule: Option<Schedule>,
+}
+
+/// `schedule = { … }`: when a session may be used.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Schedule {
+    pub(super) zone: String,
+    pub(super) start: String,
+    pub(super) end: String,
+    pub(super) days: Option<Vec<String>>,
 }
 
 /// Cancel on disconnect is on unless turned off.

@@ -5,8 +5,10 @@ use super::{
     raw, tls,
 };
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
+use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
 use proto::fix::{CompId, Version};
+use std::sync::Arc;
 use types::{AccountId, SessionId};
 
 /// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
@@ -67,6 +69,7 @@ pub(super) fn check(
         .map(|raw| {
             Ok(SessionConfig {
                 client_certificate: client_certificate(raw, certificates)?,
+                schedule: schedule(raw)?.map(Arc::new),
                 ..session(raw, shards, credentials)?
             })
         })
@@ -136,6 +139,7 @@ fn session(
         user: user(raw, credentials)?,
         allow: AllowList::parse(&format!("session {id}: allow"), raw.allow.as_deref())?,
         client_certificate: None,
+        schedule: None,
         resend_messages: raw.resend_messages.max(1),
         send_buffer_bytes: raw.send_buffer_bytes,
         protocol,
@@ -170,6 +174,7 @@ fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
         ("resend_chunk", raw.resend_chunk.is_some()),
         ("cl_ord_ids", raw.cl_ord_ids.is_some()),
         ("client_certificate", raw.client_certificate.is_some()),
+        ("schedule", raw.schedule.is_some()),
     ] {
         if is_there {
             return Err(ConfigError(format!("session {id} is native; {key} is for FIX")));
@@ -196,6 +201,13 @@ fn user(raw: &raw::Session, credentials: Option<&Credentials>) -> Result<Option<
         ))),
         None => Ok(None),
     }
+}
+
+fn schedule(raw: &raw::Session) -> Result<Option<Schedule>, ConfigError> {
+    let Some(schedule) = &raw.schedule else { return Ok(None) };
+    Schedule::parse(&schedule.zone, &schedule.start, &schedule.end, schedule.days.as_deref())
+        .map(Some)
+        .map_err(|what| ConfigError(format!("session {}: schedule: {what}", raw.id)))
 }
 
 /// The certificate that the client has to have, where certificates are asked for.

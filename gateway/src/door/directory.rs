@@ -7,10 +7,11 @@
 use super::logon::FixLogon;
 use super::refusal::Refusal;
 use crate::config::{AllowList, Config, Fingerprint, ProtocolConfig, Secret, SessionConfig, User};
+use crate::schedule::Schedule;
 use proto::fix::CompId;
 use std::net::IpAddr;
 use std::sync::Arc;
-use types::{SessionId, ShardId};
+use types::{SessionId, ShardId, Timestamp};
 
 /// All sessions that may log on.
 #[derive(Debug)]
@@ -66,6 +67,7 @@ struct FixEntry {
     user: Option<User>,
     allow: AllowList,
     certificate: Option<Fingerprint>,
+    schedule: Option<Arc<Schedule>>,
 }
 
 #[derive(Debug)]
@@ -141,9 +143,13 @@ impl Directory {
     }
 
     /// Where a FIX client goes whose password is right. Binds an instance to a new client of a template.
-    pub(super) fn fix(&mut self, logon: &FixLogon<'_>) -> Result<Destination, Refusal> {
+    pub(super) fn fix(&mut self, now: Timestamp, logon: &FixLogon<'_>) -> Result<Destination, Refusal> {
         let place = self.find(logon)?;
         let entry = &mut self.fix[place];
+        let is_closed = |schedule: &Arc<Schedule>| schedule.at(now).since.is_none();
+        if entry.schedule.as_ref().is_some_and(is_closed) {
+            return Err(Refusal::OutsideHours);
+        }
         let mut binding = None;
         if let Client::Bound(bound @ None) = &mut entry.client {
             *bound = Some(Binding {
@@ -206,6 +212,7 @@ impl FixEntry {
             user: session.user.clone(),
             allow: session.allow.clone(),
             certificate: session.client_certificate,
+            schedule: session.schedule.clone(),
         })
     }
 

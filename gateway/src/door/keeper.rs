@@ -1,11 +1,12 @@
 //! The door's loop: listeners, and the connections that are not clients yet.
 
 use super::directory::{Binding, Directory};
+use super::hours::AllHours;
 use super::line_limit::LineLimit;
 use super::pending::{End, Heard, Pending, Protocol, Stage};
 use super::pool::Pool;
 use super::refusal::Refusal;
-use super::{Arrival, Queues};
+use super::{Arrival, Delivery, Queues};
 use crate::config::{Config, Secret};
 use crate::limits::{
     CHECK_THREADS, LOGON_TIMEOUT_NS, MAX_ACCEPTS_A_TURN, MAX_PENDING_LOGONS, MAX_READY_SOCKETS, REFUSAL_DELAY_NS,
@@ -35,6 +36,7 @@ pub(super) struct Keeper {
     tls: Option<Arc<rustls::ServerConfig>>,
     checks: Pool<Checked>,
     queues: Queues,
+    hours: AllHours,
     status: Arc<DoorStatus>,
     lines: LineLimit,
     /// Nobody is accepted: every place has someone who must not be sent away.
@@ -100,6 +102,7 @@ impl Keeper {
             tls: config.tls.clone(),
             checks: Pool::new(CHECK_THREADS)?,
             queues,
+            hours: AllHours::new(config),
             status,
             lines: LineLimit::default(),
             is_full: false,
@@ -144,6 +147,8 @@ impl Keeper {
         };
         let ready = self.poller.poll(sleep).unwrap_or(0);
         self.now = self.clock.now();
+        // Before any client is handed on: a shard hears of the hours first.
+        self.hours.tell(self.now, &mut self.queues);
         for index in 0..ready {
             let token = self.poller.ready(index).token;
             match token.checked_sub(FIRST_ENTRANCE) {
@@ -257,7 +262,7 @@ impl Keeper {
             Ok(Heard::Claim) => {
                 // It is not looked at again here, whatever becomes of it.
                 drop(self.poller.remove(pending.stream()));
-                match pending.claim(&mut self.directory) {
+                match pending.claim(self.now, &mut self.directory) {
                     Ok(stage) => pending.stage = stage,
                     Err(refusal) => self.refuse(place, refusal),
                 }
@@ -279,7 +284,7 @@ impl Keeper {
                 continue;
             };
             let destination = if is_right {
-                pending.destination(&mut self.directory)
+                pending.destination(self.now, &mut self.directory)
             } else {
                 Err(Refusal::Password)
             };
@@ -363,7 +368,7 @@ impl Keeper {
                 bytes,
             };
             // There was room just now, and nobody else fills the queue.
-            drop(queue.push(arrival));
+            drop(queue.push(Delivery::Client(Box::new(arrival))));
             count(&self.status.handed_on);
         }
     }

@@ -12,6 +12,7 @@
 //! gateway takes every FIX session, every native port every native one.
 
 mod directory;
+mod hours;
 mod keeper;
 mod line_limit;
 mod logon;
@@ -32,10 +33,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use types::SessionId;
+use types::{SessionId, Timestamp};
 
 pub use directory::Binding;
 pub(crate) use refusal::{Refusal, refuse_fix};
+
+/// What the door tells a shard.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    /// A client comes in.
+    Client(Box<Arrival>),
+    /// A session's hours begin, with a new session day that begins at that time, or go on from before a restart.
+    Open(SessionId, Timestamp),
+    /// They end.
+    Closed(SessionId),
+}
 
 /// A client that may come in, on its way to the shard of its session.
 #[derive(Debug)]
@@ -69,10 +81,10 @@ pub struct Door {
 }
 
 /// The door's ends of the queues to the shards, by [`ShardId`](types::ShardId).
-pub(crate) type Queues = Vec<Producer<Arrival>>;
+pub(crate) type Queues = Vec<Producer<Delivery>>;
 
 /// A queue to each shard.
-pub(crate) fn queues(shards: usize) -> (Queues, Vec<Consumer<Arrival>>) {
+pub(crate) fn queues(shards: usize) -> (Queues, Vec<Consumer<Delivery>>) {
     (0..shards).map(|_| RingBuffer::new(MAX_ARRIVALS)).unzip()
 }
 
@@ -84,7 +96,7 @@ pub(crate) fn memory_bytes(config: &Config) -> usize {
     };
     keeper::MEMORY_BYTES
         + handshakes
-        + config.shards.len() * MAX_ARRIVALS * (size_of::<Arrival>() + MAX_FRAME_LENGTH)
+        + config.shards.len() * MAX_ARRIVALS * (size_of::<Delivery>() + size_of::<Arrival>() + MAX_FRAME_LENGTH)
         + CHECK_THREADS * config.credentials.check_bytes()
 }
 

@@ -183,7 +183,7 @@ impl Pending {
     }
 
     /// Looks who it says it is: what its password must be, or where it goes when it needs none.
-    pub(super) fn claim(&self, directory: &mut Directory) -> Result<Stage, Refusal> {
+    pub(super) fn claim(&self, now: Timestamp, directory: &mut Directory) -> Result<Stage, Refusal> {
         let from = self.origin();
         let secret = match &self.wire {
             Wire::Fix => directory.fix_secret(&self.logon(), &from)?,
@@ -191,14 +191,14 @@ impl Pending {
         };
         match secret {
             Some(secret) => Ok(Stage::Claiming(secret)),
-            None => self.destination(directory).map(Stage::Admitted),
+            None => self.destination(now, directory).map(Stage::Admitted),
         }
     }
 
     /// Where it goes, now that it is who it says.
-    pub(super) fn destination(&self, directory: &mut Directory) -> Result<Destination, Refusal> {
+    pub(super) fn destination(&self, now: Timestamp, directory: &mut Directory) -> Result<Destination, Refusal> {
         match &self.wire {
-            Wire::Fix => directory.fix(&self.logon()),
+            Wire::Fix => directory.fix(now, &self.logon()),
             Wire::Native { login, .. } => Ok(directory.native(login.user_name.as_str(), &self.origin())?.0),
         }
     }

@@ -20,6 +20,8 @@ pub(crate) enum Refusal {
     Password,
     /// A version that the client's session does not speak.
     BeginString,
+    /// The session's schedule has it closed.
+    OutsideHours,
     /// Every instance of the template is another client's.
     TemplateFull,
     /// The session has a live connection, which is kept.
@@ -65,6 +67,7 @@ impl Refusal {
             Self::User => "another user's session, or an unknown user",
             Self::Password => "wrong password",
             Self::BeginString => "Incorrect BeginString",
+            Self::OutsideHours => "outside the session's hours",
             Self::TemplateFull => "all sessions for new clients are taken",
             Self::AlreadyConnected => "session is already logged on",
             Self::OtherSession => "session of another day",

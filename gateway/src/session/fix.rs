@@ -23,6 +23,10 @@ pub(super) struct FixSession {
     id: SessionId,
     session: Session,
     cl_ord_ids: ClOrdIds,
+    /// What was told last of its hours; `None` when it has no schedule.
+    hours: Option<Option<Timestamp>>,
+    /// When the last session day began.
+    day: Timestamp,
     /// The account of orders without one: the session's, when it has only one.
     account: AccountId,
     at_hand: AtHand,
@@ -103,6 +107,8 @@ impl FixSession {
             id: session.id,
             session: Session::new(settings),
             cl_ord_ids: ClOrdIds::new(*cl_ord_ids),
+            hours: None,
+            day: Timestamp::NONE,
             account: config.only_account(session.id).unwrap_or_default(),
             at_hand: AtHand::NOTHING,
             resets: 0,
@@ -122,8 +128,29 @@ impl FixSession {
     }
 
     /// The client is this one from now on, and has sent and received nothing.
-    pub(super) fn bind(&mut self, client_comp_id: CompId) {
+    pub(super) fn bind<E: Effects>(&mut self, now: Timestamp, client_comp_id: CompId, effects: &mut E) {
         self.session.bind(client_comp_id);
+        self.session.on_new_session_day(now, &mut Out { id: self.id, effects });
+    }
+
+    /// Its hours are those of the session day that began then, or over. Only a day that is new starts the numbers again:
+    /// hours that were interrupted go on.
+    pub(super) fn set_hours<E: Effects>(&mut self, now: Timestamp, since: Option<Timestamp>, effects: &mut E) {
+        let mut out = Out { id: self.id, effects };
+        match since {
+            Some(day) if day != self.day => {
+                self.day = day;
+                self.session.on_new_session_day(now, &mut out);
+            }
+            Some(_) => {}
+            None => self.session.logout(now, b"outside the session's hours", &mut out),
+        }
+        self.hours = Some(since);
+    }
+
+    /// What was told last of its hours.
+    pub(super) const fn hours(&self) -> Option<Option<Timestamp>> {
+        self.hours
     }
 
     pub(super) fn connected<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {

@@ -6,7 +6,7 @@ mod fix;
 mod native;
 mod sent;
 
-use crate::config::{Config, ProtocolConfig};
+use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
 use fix::FixSession;
@@ -78,14 +78,9 @@ pub(crate) enum Incoming {
     Refused(Request, Reason),
 }
 
-/// Bytes that the sessions of `shard` take.
-pub(crate) fn memory_bytes(config: &Config, shard: ShardId) -> usize {
-    config
-        .sessions
-        .iter()
-        .filter(|session| session.shard == shard)
-        .map(FixSession::memory_bytes)
-        .sum()
+/// Bytes that the state of a session takes.
+pub(crate) fn memory_bytes(session: &SessionConfig) -> usize {
+    FixSession::memory_bytes(session)
 }
 
 impl Sessions {
@@ -245,9 +240,38 @@ impl Sessions {
     }
 
     /// A template's instance has a client, whose numbers start at 1.
-    pub(crate) fn bind(&mut self, session: SessionId, client_comp_id: CompId) {
+    pub(crate) fn bind<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        client_comp_id: CompId,
+        effects: &mut E,
+    ) {
         if let Some(fix) = self.fix(session) {
-            fix.bind(client_comp_id);
+            fix.bind(now, client_comp_id, effects);
+        }
+    }
+
+    /// The hours of a session began or ended.
+    pub(crate) fn hours<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        since: Option<Timestamp>,
+        effects: &mut E,
+    ) {
+        if let Some(fix) = self.fix(session) {
+            fix.set_hours(now, since, effects);
+            let due = fix.next_timer();
+            self.note_timer(session, due);
+        }
+    }
+
+    /// What was told last of a session's hours; `None` when nothing was.
+    pub(crate) fn known_hours(&self, session: SessionId) -> Option<Option<Timestamp>> {
+        match &self.entry(session)?.protocol {
+            Protocol::Fix(fix) => fix.hours(),
+            Protocol::Native => None,
         }
     }
 
