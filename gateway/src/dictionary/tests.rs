@@ -1,5 +1,5 @@
 use super::*;
-use proto::fix::dictionary::{FieldType, Member, MessageDefinition};
+use proto::fix::dictionary::{Dictionary, FieldType, Member, MessageDefinition};
 
 #[test]
 fn every_default_has_the_messages_of_an_order_gateway() {
@@ -79,6 +79,19 @@ fn header_trailer_and_logon_require_what_their_specification_requires() {
     }
     assert_eq!(required(&message(&fix44, "A").members), [98, 108]);
     assert_eq!(required(&message(&transport, "A").members), [98, 108, 1137]);
+}
+
+#[test]
+fn every_default_becomes_tables() {
+    let transport = load_transport(None).expect("it loads");
+    for version in Version::ALL {
+        let definition = load(version, None).expect("it loads");
+        let dictionary = match version.is_fixt() {
+            true => Dictionary::compile(&transport, Some(&definition)),
+            false => Dictionary::compile(&definition, None),
+        };
+        assert!(dictionary.is_ok(), "{version:?}: {dictionary:?}");
+    }
 }
 
 #[test]
