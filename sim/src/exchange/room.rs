@@ -9,7 +9,7 @@
 
 use super::client_orders::{ClientOrder, REPRICINGS};
 use super::market::{Market, MarketCapacity};
-use types::{OrderTerms, OrderType, Quantity, Request, SessionId, Side};
+use types::{OrderTerms, OrderType, Price, Quantity, Request, SessionId, Side};
 
 impl Market {
     /// Reports that an input about other orders may cause for a session: a trade and an end for each of its live orders,
@@ -99,17 +99,17 @@ impl Market {
 struct Incoming {
     side: Side,
     /// `None`: whatever the other side asks for.
-    limit: Option<types::Price>,
+    limit: Option<Price>,
     extra: usize,
 }
 
 impl Incoming {
-    fn new(side: Side, order_type: OrderType, price: types::Price, extra: usize) -> Self {
+    fn new(side: Side, order_type: OrderType, price: Price, extra: usize) -> Self {
         let limit = (!price.is_null() && !matches!(order_type, OrderType::Market | OrderType::Stop)).then_some(price);
         Self { side, limit, extra }
     }
 
-    fn reaches(&self, price: types::Price) -> bool {
+    fn reaches(&self, price: Price) -> bool {
         self.limit.is_none_or(|limit| match self.side {
             Side::Buy => price <= limit,
             Side::Sell => price >= limit,
