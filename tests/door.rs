@@ -199,6 +199,39 @@ fn a_template_takes_new_clients_until_it_is_full_and_knows_them_again_after_a_cr
 }
 
 #[test]
+fn a_thousand_clients_come_in_at_once() {
+    const CLIENTS: usize = 1_000;
+    assert!(
+        net::host::raise_open_files(4_096).soft.is_none_or(|soft| soft > 2_048),
+        "files for the test"
+    );
+    let many = TEMPLATE
+        .replace("instances = 2", &format!("instances = {CLIENTS}"))
+        .replace(
+            "resend_messages = 1_024\ncl_ord_ids = 1_024",
+            "resend_messages = 16\ncl_ord_ids = 16",
+        );
+    let market = market(1, "", &many);
+    let (mut exchange, mut gateway) = start(&market);
+    // All connect before the first says anything.
+    let mut clients = (0..CLIENTS)
+        .map(|_| FixClient::connect(market.fix[0]))
+        .collect::<Vec<_>>();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send("FIX.4.4", "A", &format!("DESK{number}"), 1, "98=0|108=30|");
+    }
+    for (number, client) in clients.iter_mut().enumerate() {
+        let answer = client.receive();
+        assert!(
+            is_logon(&answer) && answer.contains(&format!("|56=DESK{number}|")),
+            "{answer}"
+        );
+    }
+    gateway.stop();
+    exchange.stop();
+}
+
+#[test]
 fn a_logon_that_fails_leaves_no_trace() {
     let market = market(1, "", "");
     let (mut exchange, mut gateway) = start(&market);

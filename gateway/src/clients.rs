@@ -638,7 +638,7 @@ fn session_name(day: TradingDay) -> SessionName {
 }
 
 /// Hours that are not news are no input: after a restart the shard knows them from its journal.
-fn hours<L: Link>(session: SessionId, since: Option<Timestamp>, shard: &mut Shard, live: &mut Live<L>) {
+pub(crate) fn hours<L: Link>(session: SessionId, since: Option<Timestamp>, shard: &mut Shard, live: &mut Live<L>) {
     if shard.session_hours(session) != Some(since) {
         tracing::info!(session = session.0, is_open = since.is_some(), "session hours");
         live.append(&Record::SessionHours { session, since });

@@ -1,6 +1,7 @@
 //! A shard without sockets: messages in by call, messages out by look. For benchmarks and tests; the shard, its journal and
 //! its sessions are the real ones.
 
+use crate::clients;
 use crate::config::Config;
 use crate::gateway::Begin;
 use crate::limits::JOURNAL_RESERVE_BYTES;
@@ -119,6 +120,11 @@ impl Harness {
     pub fn roll(&mut self, day: TradingDay) {
         self.live.append(&Record::DayRolled { day });
         self.shard.on_day_roll(self.live.now, day, &mut self.live);
+    }
+
+    /// The door tells a session's hours: those of the session day that began then, or none.
+    pub fn hours(&mut self, session: SessionId, since: Option<Timestamp>) {
+        clients::hours(session, since, &mut self.shard, &mut self.live);
     }
 
     /// Whether the journal has room for a good many inputs and all that follows from them, so that none is refused.

@@ -2,6 +2,7 @@
 
 mod fix;
 mod fixture;
+mod hours;
 mod native;
 mod no_alloc;
 mod orders;
