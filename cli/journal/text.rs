@@ -27,6 +27,13 @@ pub(super) fn shown(record: &Record<'_>) -> String {
     match record {
         Record::ClientMessage { session, message } => format!("session {session} > {}", text(message)),
         Record::ClientOutput { session, message } => format!("session {session} < {}", text(message)),
+        Record::ClientHeld { session, message } => format!("session {session} holds {}", text(message)),
+        Record::Recalled {
+            session,
+            sequence,
+            message,
+            ..
+        } => format!("session {session} recalls {sequence} {}", text(message)),
         Record::VenueMessage {
             venue,
             sequence,

@@ -125,11 +125,19 @@ impl JournalReader {
         let written = ring.as_ref().map_or(0, Ring::written);
         let mut segments = list(&self.directory)?.into_iter();
         let later = segments.find(|listed| listed.first > cursor.listed().first);
-        let damage = match cursor.advance_afresh()? {
-            Step::Record => return Ok(Step::Record),
-            Step::End(damage) => damage,
-        };
         let position = cursor.position();
+        let mut step = cursor.advance_afresh()?;
+        // The page cache may be a moment behind what was written past it.
+        for _ in 0..LOOKS {
+            if step == Step::Record || position >= written {
+                break;
+            }
+            std::thread::yield_now();
+            step = cursor.advance_afresh()?;
+        }
+        let Step::End(damage) = step else {
+            return Ok(Step::Record);
+        };
         if let Some(next) = later {
             let end = cursor.header().first + (cursor.header().length - SEGMENT_HEADER_LENGTH as u64);
             if damage != Damage::Blank || (position < next.first && next.first <= end) {
@@ -174,6 +182,9 @@ impl JournalReader {
         Ok(())
     }
 }
+
+/// Times that the files are read again before something that was written and is not there counts as lost.
+const LOOKS: usize = 8;
 
 /// The records of a ring from `position` on.
 fn beyond(ring: &Ring, position: u64) -> Result<Vec<u8>, JournalError> {
