@@ -8,6 +8,7 @@ mod journal;
 mod layers;
 mod market;
 mod processes;
+mod resend;
 mod shards;
 mod sources;
 mod tls;
