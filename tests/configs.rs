@@ -273,6 +273,41 @@ fn sessions_that_one_client_could_be_both_of_are_refused() {
 }
 
 #[test]
+fn a_drop_copy_that_cannot_be_made_is_refused() {
+    let watcher = |shard: u8, accounts: &str, drop_copy: &str| {
+        format!(
+            "[[sessions]]\nid = 9\nprotocol = \"fix\"\nshard = {shard}\nclient_comp_id = \"WATCHER\"\nour_comp_id = \
+             \"TICKGATE\"\naccounts = {accounts}\ndrop_copy = {drop_copy}\nowner = 9\nmax_open_orders = 1\nresend_messages = \
+             16\ncl_ord_ids = 16\nsend_buffer_bytes = 65_536\n"
+        )
+    };
+    let shard = "[[shards]]\nidle = \"spin\"\nfix_listen = \"127.0.0.1:7003\"\n\n[[venues]]";
+    let link = "\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \
+                \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n\n[[accounts]]\n";
+    let two = text("gateway.toml")
+        .replacen("[[venues]]", shard, 1)
+        .replacen("[[accounts]]\n", link, 1);
+    let load = |session: String| load_gateway(&format!("{two}\n{session}"));
+    assert_eq!(load(watcher(0, "[]", "[1, 2]")), None);
+    for (session, words) in [
+        (
+            watcher(1, "[]", "[1]"),
+            ["session 9 on shard 1", "session 1 trades on shard 0"],
+        ),
+        (watcher(0, "[1]", "[2]"), ["session 9", "accounts must be []"]),
+        (watcher(0, "[]", "[77]"), ["session 9", "account 77"]),
+    ] {
+        let error = load(session).expect("it is refused");
+        for word in words {
+            assert!(error.contains(word), "{error}");
+        }
+    }
+    let native = text("gateway.toml").replacen("accounts = [2]\n", "accounts = [2]\ndrop_copy = [1]\n", 1);
+    let error = load_gateway(&native).expect("it is refused");
+    assert!(error.contains("drop_copy is for FIX"), "{error}");
+}
+
+#[test]
 fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
     let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
     let link = "\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \

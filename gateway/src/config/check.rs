@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    ProtocolConfig, ShardConfig, VenueConfig, raw, sessions, tls,
+    ProtocolConfig, ShardConfig, VenueConfig, drop_copy, raw, sessions, tls,
 };
 use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
@@ -59,6 +59,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     let door = door(&raw.door)?;
     let tls = tls(&raw, base)?;
     let sessions = sessions::check(&raw, &shards, &door, credentials.as_ref())?;
+    drop_copy::check(&raw.sessions, &raw.accounts)?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
@@ -459,7 +460,10 @@ fn fingerprint(config: &Config) -> u64 {
     let mut hash = Fnv::new();
     hash.add(&format!("{:?}", (&config.orders, &config.shared_limits)));
     for session in &config.sessions {
-        hash.add(&format!("{:?}", (session.id, session.shard, session.resend_messages)));
+        hash.add(&format!(
+            "{:?}",
+            (session.id, session.shard, session.resend_messages, &session.drop_copy)
+        ));
         if let ProtocolConfig::Fix { .. } = session.protocol {
             hash.add(&format!("{:?}", session.protocol));
         }

@@ -5,6 +5,7 @@
 
 mod check;
 pub mod credentials;
+mod drop_copy;
 mod networks;
 mod raw;
 mod sessions;
@@ -158,7 +159,9 @@ pub struct SessionConfig {
     pub client_certificate: Option<[u8; 32]>,
     /// When it may be used; `None` is always, and its numbers go on from day to day.
     pub schedule: Option<Arc<Schedule>>,
-    /// Numbered messages that are held to be sent again.
+    /// Accounts whose reports it gets copies of; then it enters no orders.
+    pub drop_copy: Vec<AccountId>,
+    /// Numbered messages that are held in memory to be sent again.
     pub resend_messages: usize,
     /// Bytes that may wait for a slow client. One that lets it fill is disconnected.
     pub send_buffer_bytes: usize,

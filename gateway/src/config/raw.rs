@@ -144,6 +144,9 @@ pub(super) struct Session {
     pub(super) protocol: Protocol,
     pub(super) shard: u8,
     pub(super) accounts: Vec<u32>,
+    /// Accounts whose reports it gets copies of.
+    #[serde(default)]
+    pub(super) drop_copy: Vec<u32>,
     pub(super) owner: u32,
     pub(super) max_open_orders: u32,
     #[serde(default = "on")]

@@ -140,6 +140,7 @@ fn session(
         allow: AllowList::parse(&format!("session {id}: allow"), raw.allow.as_deref())?,
         client_certificate: None,
         schedule: None,
+        drop_copy: raw.drop_copy.iter().copied().map(AccountId).collect(),
         resend_messages: raw.resend_messages.max(1),
         send_buffer_bytes: raw.send_buffer_bytes,
         protocol,
@@ -175,6 +176,7 @@ fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
         ("cl_ord_ids", raw.cl_ord_ids.is_some()),
         ("client_certificate", raw.client_certificate.is_some()),
         ("schedule", raw.schedule.is_some()),
+        ("drop_copy", !raw.drop_copy.is_empty()),
     ] {
         if is_there {
             return Err(ConfigError(format!("session {id} is native; {key} is for FIX")));

@@ -1,5 +1,6 @@
 //! FIX sessions: the session core, and between it and the order logic the words of both.
 
+mod copies;
 mod reports;
 mod requests;
 
@@ -9,6 +10,7 @@ use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
 use crate::limits::EARLY_BYTES_A_SESSION;
+pub(crate) use copies::Words;
 use proto::fix::{
     self, Application, Body, BusinessRejectReason, CloseReason, CompId, NewOrderSingle, OrderCancelReplaceRequest,
     OrderCancelRequest, OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest, Output, Recall,
@@ -67,7 +69,7 @@ struct RequestIds {
 const REQUEST_IDS: usize = 16;
 
 /// CompID of the client of a template's instance that nobody has taken yet.
-const NOBODY: &str = "*";
+pub(super) const NOBODY: &str = "*";
 
 /// Bytes of message bodies that are kept for each message that may be asked for again.
 const STORED_BYTES_A_MESSAGE: usize = 256;
@@ -390,6 +392,12 @@ impl Text {
         length: 0,
         bytes: [0; fix::MAX_VALUE_LENGTH],
     };
+
+    fn of(text: &[u8]) -> Self {
+        let mut of = Self::EMPTY;
+        of.set(text);
+        of
+    }
 
     /// Becomes this text, cut to what a value may have. What was behind it stays: nobody reads it.
     fn set(&mut self, text: &[u8]) {

@@ -9,12 +9,12 @@ mod sent;
 use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
-use fix::FixSession;
+use fix::{FixSession, NOBODY, Words};
 use orders::Report;
 use proto::fix::{CompId, Scratch};
 use types::{
-    ClientOrderId, ExecType, InstrumentId, MassStatusRequest, Quantity, Reason, Request, SequenceNumber, SessionId,
-    ShardId, Timestamp,
+    AccountId, ClientOrderId, ExecType, InstrumentId, MassStatusRequest, Quantity, Reason, Request, SequenceNumber,
+    SessionId, ShardId, Timestamp,
 };
 
 pub(crate) use cl_ord_ids::CL_ORD_IDS_MAX;
@@ -31,6 +31,8 @@ pub(crate) struct Sessions {
     next_timer: Option<(Timestamp, SessionId)>,
     /// FIX sessions of this shard: those that have timers.
     with_timers: Vec<SessionId>,
+    /// Accounts, and sessions of this shard that get copies of their reports.
+    copies: Vec<(AccountId, SessionId)>,
     /// Where a FIX message is scanned into, whichever session it is of.
     scratch: Scratch,
 }
@@ -39,6 +41,8 @@ pub(crate) struct Sessions {
 struct Entry {
     /// Where its client connects.
     shard: ShardId,
+    /// Who its client is: CompID or user.
+    name: CompId,
     /// The highest number that a request of it had.
     last_client_order_id: ClientOrderId,
     protocol: Protocol,
@@ -97,18 +101,28 @@ impl Sessions {
                 }
                 _ => Protocol::Native,
             };
+            let name = match &session.protocol {
+                ProtocolConfig::Fix { client_comp_id, .. } => client_comp_id.as_deref().unwrap_or(NOBODY),
+                ProtocolConfig::Native { user } => user,
+            };
             entries[usize::from(session.id.0)] = Some(Entry {
                 shard: session.shard,
+                name: CompId::new(name.as_bytes()).expect("names were checked with the config"),
                 last_client_order_id: ClientOrderId(0),
                 protocol,
                 mass_status: None,
             });
         }
+        let copies = config.sessions.iter().filter(|session| session.shard == shard);
+        let copies = copies
+            .flat_map(|session| session.drop_copy.iter().map(|&account| (account, session.id)))
+            .collect();
         Self {
             shard,
             entries,
             next_timer: None,
             with_timers,
+            copies,
             scratch: Scratch::new(),
         }
     }
@@ -237,6 +251,40 @@ impl Sessions {
                 self.note_timer(session, due);
             }
         }
+        if !self.copies.is_empty() {
+            self.copy(now, report, instruments, effects);
+        }
+    }
+
+    /// Sends copies of an execution report to whoever watches its account.
+    fn copy<E: Effects>(&mut self, now: Timestamp, report: &Report, instruments: &Instruments, effects: &mut E) {
+        let exec = &report.exec;
+        let is_answer = matches!(
+            exec.exec_type,
+            ExecType::Status | ExecType::StatusEnd | ExecType::RequestRejected | ExecType::MassCancelAccepted
+        );
+        // An account that is not the session's stands in a refusal only because the client wrote it there.
+        if is_answer || exec.reason == Reason::UnknownAccount {
+            return;
+        }
+        let Some(entry) = self.entry(exec.session) else {
+            return;
+        };
+        let name = entry.name;
+        let words = match &entry.protocol {
+            Protocol::Native => Words::of_native(report, instruments),
+            Protocol::Fix(fix) => fix.words(report, instruments),
+        };
+        for index in 0..self.copies.len() {
+            let (account, session) = self.copies[index];
+            if account == exec.account
+                && let Some(fix) = self.fix(session)
+            {
+                fix.copy(now, report, &words, name, instruments, effects);
+                let due = fix.next_timer();
+                self.note_timer(session, due);
+            }
+        }
     }
 
     /// A template's instance has a client, whose numbers start at 1.
@@ -247,7 +295,10 @@ impl Sessions {
         client_comp_id: CompId,
         effects: &mut E,
     ) {
-        if let Some(fix) = self.fix(session) {
+        if let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0))
+            && let Protocol::Fix(fix) = &mut entry.protocol
+        {
+            entry.name = client_comp_id;
             fix.bind(now, client_comp_id, effects);
         }
     }

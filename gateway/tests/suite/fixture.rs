@@ -254,16 +254,21 @@ impl Fixture {
 
     /// The bytes of the client's next FIX message.
     pub(crate) fn fix_bytes(&mut self, body: &impl Body) -> Vec<u8> {
+        self.fix_sequence += 1;
+        self.fix_bytes_of("TRADER", Version::Fix44, self.fix_sequence - 1, body)
+    }
+
+    /// The bytes of a FIX message of any client.
+    pub(crate) fn fix_bytes_of(&self, comp_id: &str, version: Version, sequence: u64, body: &impl Body) -> Vec<u8> {
         let mut buffer = [0; 4_096];
         let header = MessageHeader {
-            version: Version::Fix44,
-            sender_comp_id: b"TRADER",
+            version,
+            sender_comp_id: comp_id.as_bytes(),
             target_comp_id: b"TICKGATE",
-            sequence: self.fix_sequence,
+            sequence,
             sending_time: self.now,
             orig_sending_time: None,
         };
-        self.fix_sequence += 1;
         let mut encoder = Encoder::start(&mut buffer, body.msg_type(), &header, TimePrecision::Milliseconds);
         body.encode(&mut encoder);
         encoder.finish().expect("it fits").to_vec()
@@ -276,7 +281,12 @@ impl Fixture {
 
     /// What waits for the FIX client.
     pub(crate) fn fix_messages(&mut self) -> Vec<String> {
-        let bytes = self.shard.sent_to_client(FIX);
+        self.messages_of(FIX)
+    }
+
+    /// What waits for any FIX client.
+    pub(crate) fn messages_of(&mut self, session: SessionId) -> Vec<String> {
+        let bytes = self.shard.sent_to_client(session);
         let mut rest = &bytes[..];
         let mut messages = Vec::new();
         while let Frame::Message(length) = frame(rest) {

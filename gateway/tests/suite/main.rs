@@ -1,5 +1,6 @@
 //! The gateway's shard from outside: bytes in, bytes out, journal and replay in between.
 
+mod drop_copy;
 mod fix;
 mod fixture;
 mod hours;

@@ -1,6 +1,7 @@
 //! Reports in the client's words: numbers become ClOrdIDs again, lots units.
 
 use super::super::cl_ord_ids::Kind;
+use super::copies::Words;
 use super::{FixSession, Text};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
@@ -18,6 +19,13 @@ pub(super) struct MassAnswer {
     request: u64,
     total: Option<u32>,
     waiting: Option<Report>,
+}
+
+/// The numbers of a report as text.
+pub(super) struct Numbers {
+    account: Digits,
+    exec_id: Digits,
+    order_id: Digits,
 }
 
 impl FixSession {
@@ -45,8 +53,7 @@ impl FixSession {
                 self.mass_cancel_report(now, &report.exec, instruments, effects);
             }
             ExecType::RequestRejected => self.cancel_reject(now, report, effects),
-            // Before 5.0 there is no word for it.
-            ExecType::Triggered if self.session.version() < Version::Fix50 => {}
+            ExecType::Triggered if !self.knows_triggered() => {}
             _ => self.execution_report(now, report, None, instruments, effects),
         }
         self.cl_ord_ids.on_report(&report.exec);
@@ -60,55 +67,34 @@ impl FixSession {
         instruments: &Instruments,
         effects: &mut E,
     ) {
+        let (words, numbers) = (self.words(report, instruments), Numbers::of(report));
+        if let Some(message) = numbers.report(now, report, &words, answer_to, instruments) {
+            self.send(now, &message, effects);
+        }
+    }
+
+    /// What a report says in the client's words.
+    pub(crate) fn words(&self, report: &Report, instruments: &Instruments) -> Words {
         let exec = &report.exec;
-        let Some(exec_type) = FixExecType::of(exec.exec_type) else {
-            return;
-        };
-        let instrument = instruments.get(exec.instrument);
         let (cl_ord_id, orig_cl_ord_id) = self.ids(report);
         let is_at_hand = exec.client_order_id == self.at_hand.number && self.repeats_at_hand(exec);
-        let symbol = self.at_hand.symbol;
-        let units = |lots: Quantity| lots.0 * u64::from(instrument.map_or(1, |instrument| instrument.lot_size));
-        let account = Digits::new(u64::from(exec.account.0));
-        let exec_id = Digits::new(exec.exec_id.0);
-        let order_id = Digits::new(exec.order_id.0);
-        let is_unknown = exec.exec_type == ExecType::Status && report.status == OrderStatus::Rejected;
-        let message = ExecutionReport {
-            account: if exec.account.0 == 0 { b"" } else { account.as_bytes() },
-            avg_price: report.average_price(),
-            cl_ord_id: cl_ord_id.as_bytes(),
-            cumulative: units(exec.cumulative),
-            exec_id: exec_id.as_bytes(),
-            last_price: exec.last_price,
-            last_quantity: units(exec.last_quantity),
-            order_id: if exec.order_id.0 == 0 {
-                NONE
-            } else {
-                order_id.as_bytes()
-            },
-            quantity: units(exec.quantity),
-            ord_status: ord_status(report.status),
-            orig_cl_ord_id: orig_cl_ord_id.as_bytes(),
-            price: exec.price,
+        Words {
+            cl_ord_id,
+            orig_cl_ord_id,
+            symbol: instruments
+                .get(exec.instrument)
+                .map_or(self.at_hand.symbol, |instrument| Text::of(instrument.symbol.as_bytes())),
             side: if is_at_hand {
                 self.at_hand.side
             } else {
                 fix::side_code(exec.side)
             },
-            symbol: instrument.map_or(symbol.as_bytes(), |instrument| instrument.symbol.as_bytes()),
-            text: text(exec.reason),
-            transact_time: now,
-            ord_rej_reason: (exec.exec_type == ExecType::Rejected || is_unknown)
-                .then(|| fix::ord_rej_reason(exec.reason)),
-            exec_type,
-            leaves: units(exec.leaves),
-            restatement: match exec.exec_type {
-                ExecType::Canceled => fix::exec_restatement_reason(exec.reason),
-                _ => None,
-            },
-            answer_to,
-        };
-        self.send(now, &message, effects);
+        }
+    }
+
+    /// Whether the version has a word for an order that was triggered: 5.0 and later.
+    pub(super) fn knows_triggered(&self) -> bool {
+        self.session.version() >= Version::Fix50
     }
 
     fn cancel_reject<E: Effects>(&mut self, now: Timestamp, report: &Report, effects: &mut E) {
@@ -260,9 +246,7 @@ impl FixSession {
     }
 
     fn text_of(&self, number: ClientOrderId) -> Text {
-        let mut text = Text::EMPTY;
-        text.set(self.cl_ord_ids.text(number));
-        text
+        Text::of(self.cl_ord_ids.text(number))
     }
 
     /// What a request was.
@@ -272,6 +256,67 @@ impl FixSession {
         } else {
             self.cl_ord_ids.kind(number).unwrap_or(self.at_hand.kind)
         }
+    }
+}
+
+impl Numbers {
+    pub(super) fn of(report: &Report) -> Self {
+        let exec = &report.exec;
+        Self {
+            account: Digits::new(u64::from(exec.account.0)),
+            exec_id: Digits::new(exec.exec_id.0),
+            order_id: Digits::new(exec.order_id.0),
+        }
+    }
+
+    /// The report in these words and numbers; `None` when FIX tells it by a message of its own.
+    pub(super) fn report<'a>(
+        &'a self,
+        now: Timestamp,
+        report: &Report,
+        words: &'a Words,
+        answer_to: Option<StatusAnswer<'a>>,
+        instruments: &Instruments,
+    ) -> Option<ExecutionReport<'a>> {
+        let exec = &report.exec;
+        let lot_size = instruments
+            .get(exec.instrument)
+            .map_or(1, |instrument| instrument.lot_size);
+        let units = |lots: Quantity| lots.0 * u64::from(lot_size);
+        let is_unknown = exec.exec_type == ExecType::Status && report.status == OrderStatus::Rejected;
+        Some(ExecutionReport {
+            account: match exec.account.0 {
+                0 => b"",
+                _ => self.account.as_bytes(),
+            },
+            avg_price: report.average_price(),
+            cl_ord_id: words.cl_ord_id.as_bytes(),
+            cumulative: units(exec.cumulative),
+            exec_id: self.exec_id.as_bytes(),
+            last_price: exec.last_price,
+            last_quantity: units(exec.last_quantity),
+            order_id: match exec.order_id.0 {
+                0 => NONE,
+                _ => self.order_id.as_bytes(),
+            },
+            quantity: units(exec.quantity),
+            ord_status: ord_status(report.status),
+            orig_cl_ord_id: words.orig_cl_ord_id.as_bytes(),
+            price: exec.price,
+            side: words.side,
+            symbol: words.symbol.as_bytes(),
+            text: text(exec.reason),
+            transact_time: now,
+            ord_rej_reason: (exec.exec_type == ExecType::Rejected || is_unknown)
+                .then(|| fix::ord_rej_reason(exec.reason)),
+            exec_type: FixExecType::of(exec.exec_type)?,
+            leaves: units(exec.leaves),
+            restatement: match exec.exec_type {
+                ExecType::Canceled => fix::exec_restatement_reason(exec.reason),
+                _ => None,
+            },
+            answer_to,
+        })
     }
 }
 
