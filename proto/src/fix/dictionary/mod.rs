@@ -33,4 +33,4 @@ mod validate;
 
 pub use compile::DictionaryError;
 pub use definition::{Definition, FieldDefinition, FieldType, Member, MessageDefinition};
-pub use tables::{Dictionary, UserDefinedFields};
+pub use tables::{Dictionaries, Dictionary, UserDefinedFields};

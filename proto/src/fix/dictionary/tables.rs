@@ -1,7 +1,9 @@
 //! A dictionary as the scan uses it: for each message type a table from tag to what the field must be.
 
 use super::FieldType;
+use crate::fix::Version;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem::size_of_val;
 
@@ -18,6 +20,12 @@ pub struct Dictionary {
     /// All tags that are defined at all, sorted.
     pub(super) tags: Box<[u32]>,
     pub(super) user_defined: UserDefinedFields,
+}
+
+/// The dictionaries of a session, by version. A version without one is not validated. Cheap to copy: sessions share them.
+#[derive(Clone, Default, Debug)]
+pub struct Dictionaries {
+    by_version: [Option<Arc<Dictionary>>; Version::ALL.len()],
 }
 
 /// What becomes of user-defined fields (tags from 5000 on) that the dictionary does not have for a message.
@@ -104,6 +112,22 @@ pub(super) struct GroupTable {
 /// Values that are allowed, sorted.
 #[derive(Debug)]
 pub(super) struct ValueList(pub(super) Box<[Box<[u8]>]>);
+
+impl Dictionaries {
+    /// These, and one for another version.
+    #[must_use]
+    pub fn with(mut self, version: Version, dictionary: Arc<Dictionary>) -> Self {
+        self.by_version[version as usize] = Some(dictionary);
+        self
+    }
+
+    /// The dictionary of a version.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, version: Version) -> Option<&Dictionary> {
+        self.by_version[version as usize].as_deref()
+    }
+}
 
 impl Dictionary {
     /// Says what becomes of user-defined fields that the dictionary does not have.
