@@ -111,11 +111,11 @@ impl Bench {
             scratch: Scratch::new(),
             index: FieldIndex::with_capacity(64),
             orders: Vec::new(),
-            next: 100_000,
+            next: 1_000_000,
             buffer: vec![0; 2 * fix::MAX_MESSAGE_LENGTH].into_boxed_slice(),
         };
         bench.session.on_connected(NOW, &mut Nowhere);
-        // So that all orders have numbers of six digits, the session starts there.
+        // So that all orders have numbers of seven digits, the session starts there.
         let logon = message(&format!(
             "35=A|34={}|49=CLIENT-0001|52=20260301-10:00:00.123|56=GATEWAY|98=0|108=30|",
             1
@@ -177,7 +177,7 @@ impl Bench {
             self.next += 1;
             let side = 1 + number % 2;
             let order = message(&format!(
-                "35=D|34={number}|49=CLIENT-0001|52=20260301-10:00:00.123|56=GATEWAY|11=ORD{number:015}|21=1|38=100|40=2|\
+                "35=D|34={number}|49=CLIENT-0001|52=20260301-10:00:00.123|56=GATEWAY|11=ORD{number:014}|21=1|38=100|40=2|\
                  44=101.25|54={side}|55=INTC|59=0|60=20260301-10:00:00.123|"
             ));
             assert_eq!(order.len(), ORDER_LENGTH);
@@ -273,7 +273,7 @@ fn view(message: &Message<'_>) {
     black_box(NewOrderSingle::decode(message).expect("an order has what it must"));
 }
 
-const CL_ORD_ID: [u8; 18] = *b"ORD000000000000001";
+const CL_ORD_ID: [u8; 17] = *b"ORD00000000000001";
 
 /// The report that the order is accepted.
 fn report(cl_ord_id: &[u8], time: Timestamp) -> ExecutionReport<'_> {
