@@ -18,7 +18,7 @@
 use gateway::dictionary;
 use ironfix_tagvalue::{Decoder, FieldIndex};
 use proto::fix::{
-    self, Body, CloseReason, CompId, Dictionaries, Dictionary, Encoder, ExecutionReport, FixExecType, Message,
+    self, Body, CloseReason, CompId, Dictionaries, Dictionary, Encoder, ExecutionReport, FixExecType, Logon, Message,
     MessageHeader, NewOrderSingle, OrdStatus, Output, Role, Scratch, Session, SessionConfig, TimePrecision, Version,
 };
 use std::error::Error;
@@ -317,7 +317,7 @@ impl Output for Nowhere {
         black_box(message);
     }
 
-    fn logged_on(&mut self) {}
+    fn logged_on(&mut self, _: &Logon<'_>) {}
 
     fn logged_out(&mut self, _: &[u8]) {}
 

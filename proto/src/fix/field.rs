@@ -218,26 +218,25 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, by where its value stands.
-    #[inline]
     pub(super) fn next_place(&mut self) -> Option<Result<Place, Violation>> {
+        self.next_place_inlined()
+    }
+
+    /// The same, for the one loop that all messages go through: there the result is never put together.
+    #[inline(always)]
+    pub(super) fn next_place_inlined(&mut self) -> Option<Result<Place, Violation>> {
         let bytes = self.bytes;
         if self.at >= bytes.len() {
             return None;
         }
         let Some((tag, start)) = tag_at(bytes, self.at) else {
-            let violation = Violation {
-                reason: RejectReason::InvalidTagNumber,
-                tag: faulty_tag(&bytes[self.at..]),
-            };
-            return Some(Err(self.skip(violation)));
+            return Some(Err(self.no_tag()));
         };
         let end = if self.data.0 == tag {
-            let end = start.saturating_add(self.data.1);
-            if bytes.get(end) != Some(&SOH) {
-                return Some(Err(self.skip(Violation::format(tag))));
+            match self.data_end(start) {
+                Some(end) => end,
+                None => return Some(Err(self.skip(Violation::format(tag)))),
             }
-            self.pass_data(end);
-            end
         } else {
             self.next_delimiter()
         };
@@ -247,7 +246,9 @@ impl<'a> Fields<'a> {
         if end <= start {
             return Some(Err(Violation::new(RejectReason::TagWithoutValue, tag)));
         }
-        if let Some(data_tag) = tag::data_field(tag) {
+        if tag >= tag::FIRST_DATA_LENGTH
+            && let Some(data_tag) = tag::data_field(tag)
+        {
             match value::parse_u64(&bytes[start..end]).map(usize::try_from) {
                 Some(Ok(length)) if length <= bytes.len() => self.data = (data_tag, length),
                 _ => return Some(Err(Violation::format(tag))),
@@ -256,34 +257,57 @@ impl<'a> Fields<'a> {
         Some(Ok(Place { tag, start, end }))
     }
 
+    /// Steps over a field that does not start with a tag.
+    #[cold]
+    fn no_tag(&mut self) -> Violation {
+        let violation = Violation {
+            reason: RejectReason::InvalidTagNumber,
+            tag: faulty_tag(&self.bytes[self.at..]),
+        };
+        self.skip(violation)
+    }
+
+    /// Where the data field ends that starts at `start`; `None` when no delimiter stands there.
+    #[cold]
+    fn data_end(&mut self, start: usize) -> Option<usize> {
+        let end = start.saturating_add(self.data.1);
+        if self.bytes.get(end) != Some(&SOH) {
+            return None;
+        }
+        // Uses up the delimiters to the one at the end.
+        while self.next_delimiter() < end {}
+        Some(end)
+    }
+
     /// Says that the next field is a data field of this tag and length.
     pub(super) const fn expect_data(&mut self, tag: u32, length: usize) {
         self.data = (tag, length);
     }
 
     /// Where the next delimiter stands, or the length. Uses it up.
-    #[inline]
+    #[inline(always)]
     fn next_delimiter(&mut self) -> usize {
-        while self.delimiters == 0 {
-            let Some(rest) = self.bytes.get(self.block + BLOCK..).filter(|rest| !rest.is_empty()) else {
-                return self.bytes.len();
-            };
-            self.block += BLOCK;
-            self.delimiters = delimiters(rest);
+        if self.delimiters == 0 && !self.next_block() {
+            return self.bytes.len();
         }
         let found = self.block + self.delimiters.trailing_zeros() as usize;
         self.delimiters &= self.delimiters.wrapping_sub(1);
         found
     }
 
-    /// Uses up delimiters to the one at `end`, which ends a data field.
-    #[inline]
-    fn pass_data(&mut self, end: usize) {
-        while self.next_delimiter() < end {}
+    /// Goes on to the next block with a delimiter. Says whether there is one.
+    fn next_block(&mut self) -> bool {
+        while self.delimiters == 0 {
+            let Some(rest) = self.bytes.get(self.block + BLOCK..).filter(|rest| !rest.is_empty()) else {
+                return false;
+            };
+            self.block += BLOCK;
+            self.delimiters = delimiters(rest);
+        }
+        true
     }
 
     /// Steps over the rest of a faulty field whose delimiter is not used up.
-    #[inline]
     fn skip(&mut self, violation: Violation) -> Violation {
         self.at = self.next_delimiter() + 1;
         self.data = (0, 0);
@@ -305,7 +329,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// The tag that starts at `from`, and where its value starts.
-#[inline]
+#[inline(always)]
 fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
     // Nearly every tag has two or three digits, those of a firm's own four.
     if let Some(&[first, second, third, fourth, fifth]) = bytes.get(from..).and_then(<[u8]>::first_chunk) {
@@ -369,11 +393,15 @@ fn delimiters(bytes: &[u8]) -> u64 {
 #[inline]
 fn last_delimiters(bytes: &[u8]) -> u64 {
     let (words, tail) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    words.iter().chain([&last]).enumerate().fold(0, |bits, (index, word)| {
-        bits | (delimiters_of_word(*word) << (8 * index))
-    })
+    let mut bits = 0;
+    for (index, word) in words.iter().enumerate() {
+        bits |= delimiters_of_word(*word) << (8 * index);
+    }
+    // Byte by byte: a copy of so few costs a call.
+    for (index, &byte) in tail.iter().enumerate() {
+        bits |= u64::from(byte == SOH) << (8 * words.len() + index);
+    }
+    bits
 }
 
 /// A bit for each of 8 bytes, by arithmetic on all at once: a byte that equals the delimiter becomes zero, zero bytes get

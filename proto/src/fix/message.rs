@@ -22,7 +22,7 @@ pub struct Message<'f> {
     bytes: &'f [u8],
     spans: &'f [Span; SLOTS],
     /// Which slots are filled.
-    filled: u128,
+    filled: Filled,
     /// Where the body begins.
     body_at: usize,
     sequence: Option<u64>,
@@ -50,6 +50,9 @@ pub struct Routing<'a> {
     pub deliver_to_location_id: &'a [u8],
 }
 
+/// A bit for each slot.
+type Filled = [u64; 2];
+
 /// Where a value stands in the frame: from and to.
 pub(super) type Span = [u16; 2];
 
@@ -71,7 +74,7 @@ impl Scratch {
         let mut fields = Fields::new(bytes);
         loop {
             let field_at = fields.position();
-            let place = match fields.next_place() {
+            let place = match fields.next_place_inlined() {
                 None => break,
                 Some(Err(violation)) => {
                     scan.note(violation);
@@ -116,7 +119,7 @@ impl<'f> Message<'f> {
     pub fn get(&self, tag: u32) -> &'f [u8] {
         let slot = slot_of(tag);
         assert!(slot < HEADER_WITHOUT_SLOT, "no slot for this tag");
-        if self.filled & (1 << slot) == 0 {
+        if !is_filled(&self.filled, slot) {
             return b"";
         }
         let [start, end] = self.spans[usize::from(slot)];
@@ -309,7 +312,7 @@ struct Times {
 /// A scan as far as it has come.
 pub(super) struct Scan<'s> {
     spans: &'s mut [Span; SLOTS],
-    filled: u128,
+    filled: Filled,
     times: Times,
     violation: Option<Violation>,
 }
@@ -329,7 +332,7 @@ impl<'s> Scan<'s> {
     pub(super) fn new(spans: &'s mut [Span; SLOTS]) -> Self {
         Self {
             spans,
-            filled: 0,
+            filled: [0; 2],
             times: Times {
                 sending: Timestamp::NONE,
                 orig_sending: Timestamp::NONE,
@@ -340,7 +343,7 @@ impl<'s> Scan<'s> {
     }
 
     /// Keeps the first violation.
-    #[inline]
+    #[cold]
     pub(super) fn note(&mut self, violation: Violation) {
         self.violation.get_or_insert(violation);
     }
@@ -351,7 +354,7 @@ impl<'s> Scan<'s> {
         if slot >= HEADER_WITHOUT_SLOT {
             return;
         }
-        if self.filled & 1 << slot != 0 {
+        if is_filled(&self.filled, slot) {
             return self.note(Violation::new(RejectReason::TagAppearsTwice, place.tag));
         }
         self.fill(slot, place);
@@ -362,9 +365,10 @@ impl<'s> Scan<'s> {
     #[allow(clippy::cast_possible_truncation, reason = "a message is shorter than 64 KiB")]
     pub(super) fn fill(&mut self, slot: u8, place: Place) {
         if place.end - place.start > MAX_VALUE_LENGTH && !may_be_long(place.tag) {
-            return self.note(Violation::incorrect(place.tag));
+            self.note(Violation::incorrect(place.tag));
+            return;
         }
-        self.filled |= 1 << slot;
+        self.filled[usize::from(slot / 64 % 2)] |= 1 << (slot % 64);
         self.spans[usize::from(slot)] = [place.start as u16, place.end as u16];
     }
 
@@ -383,7 +387,7 @@ impl<'s> Scan<'s> {
     fn read_times(&mut self, bytes: &[u8]) {
         for tag in [tag::SENDING_TIME, tag::ORIG_SENDING_TIME, tag::TRANSACT_TIME] {
             let slot = slot_of(tag);
-            if self.filled & 1 << slot == 0 {
+            if !is_filled(&self.filled, slot) {
                 continue;
             }
             let [start, end] = self.spans[usize::from(slot)];
@@ -396,7 +400,7 @@ impl<'s> Scan<'s> {
 
     fn body_of(&self, bytes: &[u8]) -> Body {
         const MSG_TYPE: u8 = slot_of(tag::MSG_TYPE);
-        if self.filled & 1 << MSG_TYPE == 0 {
+        if !is_filled(&self.filled, MSG_TYPE) {
             return Body::Unread;
         }
         let [start, end] = self.spans[usize::from(MSG_TYPE)];
@@ -427,6 +431,11 @@ impl<'s> Scan<'s> {
         message.read_header();
         message
     }
+}
+
+#[inline]
+const fn is_filled(filled: &Filled, slot: u8) -> bool {
+    filled[(slot / 64 % 2) as usize] & 1 << (slot % 64) != 0
 }
 
 /// The bytes of a message's fields but CheckSum.

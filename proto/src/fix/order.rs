@@ -223,7 +223,7 @@ pub(super) fn parse_price(message: &Message<'_>, tag: u32) -> Result<Price, Viol
     if value.is_empty() {
         return Ok(Price::NULL);
     }
-    Price::parse(value).ok_or(Violation::format(tag))
+    value::parse_price(value).ok_or(Violation::format(tag))
 }
 
 #[inline]

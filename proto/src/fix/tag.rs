@@ -233,14 +233,13 @@ pub const fn is_header(tag: u32) -> bool {
     )
 }
 
+/// The lowest tag that [`data_field`] knows. Most tags of an order are below it.
+pub(super) const FIRST_DATA_LENGTH: u32 = 90;
+
 /// The data field whose length this tag gives. Only a data field may hold the delimiter.
 #[inline]
 #[must_use]
 pub const fn data_field(length_tag: u32) -> Option<u32> {
-    // Most tags of an order are below the first of these.
-    if length_tag < 90 {
-        return None;
-    }
     match length_tag {
         90 | 95 | 212 | 348 | 350 | 352 | 354 | 356 | 358 | 360 | 362 | 364 | 445 | 618 | 621 => Some(length_tag + 1),
         // Signature (89) stands before SignatureLength (93) in number only.

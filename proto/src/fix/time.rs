@@ -98,8 +98,14 @@ pub fn write_timestamp(time: Timestamp, precision: TimePrecision, text: &mut [u8
 fn parse_fraction(text: &[u8]) -> Option<u64> {
     let (digits, scale) = match text {
         [] => return Some(0),
+        // The usual case, without a loop.
+        &[b'.', hundreds, tens, units] => {
+            let digits = [hundreds, tens, units].map(|byte| u64::from(byte.wrapping_sub(b'0')));
+            let [hundreds, tens, units] = digits;
+            let millis = hundreds * 100 + tens * 10 + units;
+            return digits.iter().all(|&digit| digit <= 9).then_some(millis * 1_000_000);
+        }
         [b'.', digits @ ..] => match digits.len() {
-            3 => (digits, 1_000_000),
             6 => (digits, 1_000),
             9 => (digits, 1),
             _ => return None,

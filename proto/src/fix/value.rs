@@ -81,17 +81,56 @@ pub(super) fn parse_i32(text: &[u8]) -> Option<i32> {
 #[inline]
 #[must_use]
 pub fn parse_quantity(text: &[u8]) -> Option<u64> {
-    match text.iter().position(|&byte| byte == b'.') {
-        None => parse_u64(text),
-        Some(point) => {
-            let decimals = text.get(point + 1..)?;
-            if decimals.iter().any(|&byte| byte != b'0') {
-                return None;
-            }
-            parse_u64(text.get(..point)?)
+    parse_u64(text).or_else(|| {
+        let point = text.iter().position(|&byte| byte == b'.')?;
+        let (whole, decimals) = (text.get(..point)?, text.get(point + 1..)?);
+        if decimals.iter().any(|&byte| byte != b'0') {
+            return None;
+        }
+        parse_u64(whole)
+    })
+}
+
+/// A price, as [`Price::parse`] reads it; the usual short ones without a check at each digit.
+#[inline]
+pub(super) fn parse_price(text: &[u8]) -> Option<Price> {
+    const SCALES: [i64; 10] = [
+        1_000_000_000,
+        100_000_000,
+        10_000_000,
+        1_000_000,
+        100_000,
+        10_000,
+        1_000,
+        100,
+        10,
+        1,
+    ];
+    let mut value = 0;
+    let mut decimals = 0;
+    let mut point = 0;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            value = value * 10 + i64::from(digit);
+            decimals += point;
+        } else if byte == b'.' && point == 0 {
+            point = 1;
+        } else {
+            return Price::parse(text);
+        }
+        if value > MAX_SHORT_PRICE {
+            return Price::parse(text);
         }
     }
+    match SCALES.get(decimals) {
+        Some(&scale) if text.len() > point => Some(Price(value.checked_mul(scale)?)),
+        _ => Price::parse(text),
+    }
 }
+
+/// Digits of a price, the point left out, that can take one more without a check.
+const MAX_SHORT_PRICE: i64 = 100_000_000_000_000_000;
 
 /// `Y` or `N`.
 #[inline]
@@ -220,6 +259,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn prices_are_read_as_they_are_elsewhere(text in "-?[0-9]{0,19}[.]?[0-9]{0,12}[.x]?") {
+            prop_assert_eq!(parse_price(text.as_bytes()), Price::parse(text.as_bytes()));
+        }
+
         #[test]
         fn signed_numbers_come_back(value in any::<i32>()) {
             let mut text = [0; 11];

@@ -1,6 +1,6 @@
 //! What a session is told when it is made.
 
-use crate::fix::{MAX_VALUE_LENGTH, TimePrecision, Version};
+use crate::fix::{Dictionaries, MAX_VALUE_LENGTH, TimePrecision, Version};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -45,6 +45,8 @@ pub struct SessionConfig {
     pub target_comp_id: CompId,
     /// Versions that the peer may speak, at least one. Its Logon says which. An initiator speaks the first.
     pub versions: Vec<Version>,
+    /// What messages are checked against, by version; none in versions without.
+    pub dictionaries: Dictionaries,
     /// HeartBtInt (108) that an initiator asks for, whole seconds; 0 is none. An acceptor takes what it is asked for.
     pub heartbeat: Duration,
     /// When both ends start at sequence number 1. An initiator asks for it (141=Y); an acceptor does it unasked.
@@ -116,6 +118,7 @@ impl SessionConfig {
             sender_comp_id,
             target_comp_id,
             versions: vec![Version::Fix44],
+            dictionaries: Dictionaries::default(),
             heartbeat: Duration::from_secs(30),
             reset_on_logon: ResetOnLogon::Never,
             next_expected: false,

@@ -87,7 +87,7 @@ impl Session {
         out: &mut impl Output,
     ) -> Option<Application<'f>> {
         self.now = now;
-        let message = scratch.parse(frame);
+        let message = self.scan(self.version(), frame, scratch);
         if message.sequence() != Some(self.inbound.next) {
             return None;
         }

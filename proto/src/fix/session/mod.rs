@@ -36,7 +36,7 @@ pub use admin::Logon;
 pub use config::{CompId, ResetOnLogon, Role, SessionConfig};
 pub use output::{Application, CloseReason, Output, Recall, SessionCounters};
 
-use super::{Body, Scratch, Version};
+use super::{Body, Message, SOH, Scratch, Version};
 use admin::{Heartbeat, TestRequest};
 use early::Early;
 use inbound::Inbound;
@@ -148,17 +148,18 @@ impl Session {
         match self.phase {
             Phase::AwaitingLogon | Phase::LogonSent => {
                 self.received(now);
-                self.on_first_message(&scratch.parse(frame), out);
+                let version = self.version_of_frame(frame);
+                self.on_first_message(&self.scan(version, frame, scratch), out);
                 None
             }
             Phase::LoggedOn | Phase::LogoutSent => {
                 self.received(now);
-                let application = self.on_message(frame, &scratch.parse(frame), out);
+                let application = self.on_message(frame, &self.scan(self.version(), frame, scratch), out);
                 self.outbound.pump(now, &mut self.counters, out);
                 application
             }
             Phase::TurnedAway(reason) => {
-                self.on_last_words(reason, &scratch.parse(frame), out);
+                self.on_last_words(reason, &self.scan(self.version(), frame, scratch), out);
                 None
             }
             // After the last word nothing is heard.
@@ -272,6 +273,27 @@ impl Session {
     #[must_use]
     pub const fn version(&self) -> Version {
         self.outbound.header.version
+    }
+
+    /// Scans a message, with the dictionary of that version when there is one.
+    fn scan<'f>(&self, version: Version, frame: &'f [u8], scratch: &'f mut Scratch) -> Message<'f> {
+        scratch.parse_with(frame, self.config.dictionaries.get(version))
+    }
+
+    /// The version that a frame is of before a Logon says more: FIXT.1.1 is the same under all of its versions.
+    fn version_of_frame(&self, frame: &[u8]) -> Version {
+        let is_spoken = |version: &&Version| {
+            let rest = frame
+                .strip_prefix(b"8=")
+                .and_then(|rest| rest.strip_prefix(version.begin_string()));
+            rest.is_some_and(|rest| rest.first() == Some(&SOH))
+        };
+        self.config
+            .versions
+            .iter()
+            .find(is_spoken)
+            .copied()
+            .unwrap_or(self.version())
     }
 
     /// The number that the next message sent will have.
