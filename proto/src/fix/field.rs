@@ -206,7 +206,7 @@ impl<'a> Fields<'a> {
             bytes,
             at: 0,
             block: 0,
-            delimiters: delimiters(bytes),
+            delimiters: delimiters(bytes, 0),
             data: (0, 0),
         }
     }
@@ -298,11 +298,11 @@ impl<'a> Fields<'a> {
     /// Goes on to the next block with a delimiter. Says whether there is one.
     fn next_block(&mut self) -> bool {
         while self.delimiters == 0 {
-            let Some(rest) = self.bytes.get(self.block + BLOCK..).filter(|rest| !rest.is_empty()) else {
+            if self.bytes.len() - self.block.min(self.bytes.len()) <= BLOCK {
                 return false;
-            };
+            }
             self.block += BLOCK;
-            self.delimiters = delimiters(rest);
+            self.delimiters = delimiters(self.bytes, self.block);
         }
         true
     }
@@ -331,19 +331,24 @@ impl<'a> Iterator for Fields<'a> {
 /// The tag that starts at `from`, and where its value starts.
 #[inline(always)]
 fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
-    // Nearly every tag has two or three digits, those of a firm's own four.
-    if let Some(&[first, second, third, fourth, fifth]) = bytes.get(from..).and_then(<[u8]>::first_chunk) {
-        let (hundreds, tens, units) = (digit(first), digit(second), digit(third));
-        if third == b'=' && hundreds <= 9 && tens <= 9 {
-            let tag = hundreds * 10 + tens;
+    // Nearly every tag has one to three digits, and a firm's own four. Digits are 0x30 to 0x39, `=` is 0x3d.
+    if let Some(&start) = bytes.get(from..).and_then(<[u8]>::first_chunk::<4>) {
+        let word = u32::from_le_bytes(start);
+        let digit = |at: u32| word >> (8 * at) & 0xf;
+        let are_digits = |mask: u32| (word & mask) + (0x0606_0606 & mask) & 0x1010_1010 == 0;
+        if word & 0x00ff_f0f0 == 0x003d_3030 && are_digits(0x0f0f) {
+            let tag = digit(0) * 10 + digit(1);
             return (tag > 0).then_some((tag, from + 3));
         }
-        if fourth == b'=' && hundreds <= 9 && tens <= 9 && units <= 9 {
-            let tag = hundreds * 100 + tens * 10 + units;
+        if word & 0xfff0_f0f0 == 0x3d30_3030 && are_digits(0x000f_0f0f) {
+            let tag = digit(0) * 100 + digit(1) * 10 + digit(2);
             return (tag > 0).then_some((tag, from + 4));
         }
-        if fifth == b'=' && hundreds <= 9 && tens <= 9 && units <= 9 && digit(fourth) <= 9 {
-            let tag = hundreds * 1_000 + tens * 100 + units * 10 + digit(fourth);
+        if word & 0xfff0 == 0x3d30 && are_digits(0x0f) {
+            return (digit(0) > 0).then_some((digit(0), from + 2));
+        }
+        if word & 0xf0f0_f0f0 == 0x3030_3030 && are_digits(0x0f0f_0f0f) && bytes.get(from + 4) == Some(&b'=') {
+            let tag = digit(0) * 1_000 + digit(1) * 100 + digit(2) * 10 + digit(3);
             return (tag > 0).then_some((tag, from + 5));
         }
     }
@@ -377,43 +382,40 @@ const fn digit(byte: u8) -> u32 {
     byte.wrapping_sub(b'0') as u32
 }
 
-/// A bit for each delimiter in the first 64 bytes.
+/// A bit for each delimiter in the block of 64 bytes from `at` on, or in as many as there are.
 #[inline]
-fn delimiters(bytes: &[u8]) -> u64 {
-    let Some(block) = bytes.first_chunk::<BLOCK>() else {
-        return last_delimiters(bytes);
-    };
-    let (words, _) = block.as_chunks::<8>();
-    words.iter().enumerate().fold(0, |bits, (index, word)| {
-        bits | (delimiters_of_word(*word) << (8 * index))
+fn delimiters(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    if let Some(block) = rest.first_chunk() {
+        return delimiters_of_block(block);
+    }
+    // The last block is short: look at the last 64 bytes, and drop those that come before it.
+    match bytes.last_chunk() {
+        Some(block) if !rest.is_empty() => delimiters_of_block(block) >> (BLOCK - rest.len()),
+        _ => delimiters_of_few(rest),
+    }
+}
+
+/// Compares all bytes at once, which compilers do with vectors; a multiplication then gathers the lowest bits of eight.
+#[inline]
+fn delimiters_of_block(block: &[u8; BLOCK]) -> u64 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut flags = [0_u8; BLOCK];
+    for (flag, &byte) in flags.iter_mut().zip(block) {
+        *flag = u8::from(byte == SOH);
+    }
+    let (words, _) = flags.as_chunks::<8>();
+    words.iter().enumerate().fold(0, |bits, (index, &word)| {
+        bits | u64::from_le_bytes(word).wrapping_mul(GATHER) >> 56 << (8 * index)
     })
 }
 
-/// The same for fewer than 64 bytes.
-#[inline]
-fn last_delimiters(bytes: &[u8]) -> u64 {
-    let (words, tail) = bytes.as_chunks::<8>();
-    let mut bits = 0;
-    for (index, word) in words.iter().enumerate() {
-        bits |= delimiters_of_word(*word) << (8 * index);
-    }
-    // Byte by byte: a copy of so few costs a call.
-    for (index, &byte) in tail.iter().enumerate() {
-        bits |= u64::from(byte == SOH) << (8 * words.len() + index);
-    }
-    bits
-}
-
-/// A bit for each of 8 bytes, by arithmetic on all at once: a byte that equals the delimiter becomes zero, zero bytes get
-/// their highest bit set and all others lose it, and a multiplication gathers these bits.
-#[inline]
-const fn delimiters_of_word(word: [u8; 8]) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const LOWS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let differs = u64::from_le_bytes(word) ^ (ONES * SOH as u64);
-    let zeros = !(((differs & LOWS) + LOWS) | differs | LOWS);
-    (zeros >> 7).wrapping_mul(GATHER) >> 56
+/// Of a run that is shorter than a block as a whole.
+#[cold]
+fn delimiters_of_few(bytes: &[u8]) -> u64 {
+    let mut block = [0; BLOCK];
+    block[..bytes.len()].copy_from_slice(bytes);
+    delimiters_of_block(&block)
 }
 
 /// Bytes whose delimiters are found at once: one for each bit of a word.

@@ -5,7 +5,8 @@
 
 use super::field::{Fields, Place, RejectReason, Violation};
 use super::slots::{HEADER_SLOTS, HEADER_WITHOUT_SLOT, SLOTS, slot_of};
-use super::{MAX_MESSAGE_LENGTH, MAX_SEQUENCE, MAX_VALUE_LENGTH, msg_type, tag, time, value};
+use super::time::KnownDate;
+use super::{MAX_MESSAGE_LENGTH, MAX_SEQUENCE, MAX_VALUE_LENGTH, msg_type, tag, value};
 use core::fmt;
 use types::Timestamp;
 
@@ -13,6 +14,7 @@ use types::Timestamp;
 #[derive(Clone, Debug)]
 pub struct Scratch {
     pub(super) spans: [Span; SLOTS],
+    pub(super) date: KnownDate,
 }
 
 /// One message. Cheap to copy.
@@ -60,7 +62,10 @@ impl Scratch {
     /// Room for one message.
     #[must_use]
     pub const fn new() -> Self {
-        Self { spans: [[0; 2]; SLOTS] }
+        Self {
+            spans: [[0; 2]; SLOTS],
+            date: KnownDate::NONE,
+        }
     }
 
     /// Scans a message that [`super::frame`] has found, without a dictionary: fields that are no fields, tags that stand
@@ -68,7 +73,7 @@ impl Scratch {
     #[must_use]
     pub fn parse<'a>(&'a mut self, frame: &'a [u8]) -> Message<'a> {
         let bytes = fields_of(frame);
-        let mut scan = Scan::new(&mut self.spans);
+        let mut scan = Scan::new(self);
         let mut body = Body::NotBegun;
         let mut body_at = bytes.len();
         let mut fields = Fields::new(bytes);
@@ -254,7 +259,8 @@ impl<'f> Message<'f> {
         if self.violation.is_some() {
             return;
         }
-        let missing = REQUIRED.into_iter().find(|&tag| self.get(tag).is_empty());
+        // A value that is there is not empty.
+        let missing = REQUIRED.into_iter().find(|&tag| !is_filled(&self.filled, slot_of(tag)));
         self.violation = match (missing, self.sequence) {
             (Some(tag), _) => Some(Violation::missing(tag)),
             (None, None) => Some(Violation::incorrect(tag::MSG_SEQ_NUM)),
@@ -312,6 +318,7 @@ struct Times {
 /// A scan as far as it has come.
 pub(super) struct Scan<'s> {
     spans: &'s mut [Span; SLOTS],
+    date: &'s mut KnownDate,
     filled: Filled,
     times: Times,
     violation: Option<Violation>,
@@ -329,9 +336,10 @@ enum Body {
 
 impl<'s> Scan<'s> {
     #[inline]
-    pub(super) fn new(spans: &'s mut [Span; SLOTS]) -> Self {
+    pub(super) fn new(scratch: &'s mut Scratch) -> Self {
         Self {
-            spans,
+            spans: &mut scratch.spans,
+            date: &mut scratch.date,
             filled: [0; 2],
             times: Times {
                 sending: Timestamp::NONE,
@@ -372,15 +380,19 @@ impl<'s> Scan<'s> {
         self.spans[usize::from(slot)] = [place.start as u16, place.end as u16];
     }
 
-    /// Keeps the time that a field with a timestamp tells, if a message has a place for it.
+    /// Keeps the time that a field tells, if a message has a place for it. Says whether it tells one.
     #[inline]
-    pub(super) const fn fill_time(&mut self, tag: u32, time: Timestamp) {
+    pub(super) fn fill_time(&mut self, tag: u32, value: &[u8]) -> bool {
+        let Some(time) = self.date.parse_timestamp(value) else {
+            return false;
+        };
         match tag {
             tag::SENDING_TIME => self.times.sending = time,
             tag::ORIG_SENDING_TIME => self.times.orig_sending = time,
             tag::TRANSACT_TIME => self.times.transact = time,
             _ => (),
         }
+        true
     }
 
     /// Reads the times of a message that was scanned without looking at its values.
@@ -391,9 +403,8 @@ impl<'s> Scan<'s> {
                 continue;
             }
             let [start, end] = self.spans[usize::from(slot)];
-            match time::parse_timestamp(&bytes[usize::from(start)..usize::from(end)]) {
-                Some(time) => self.fill_time(tag, time),
-                None => self.note(Violation::format(tag)),
+            if !self.fill_time(tag, &bytes[usize::from(start)..usize::from(end)]) {
+                self.note(Violation::format(tag));
             }
         }
     }

@@ -16,25 +16,55 @@ pub const TIMESTAMP_LENGTH: usize = 27;
 /// `None` when the text is no timestamp, before 1970, or after what 64 bits of nanoseconds hold (the year 2554).
 #[must_use]
 pub fn parse_timestamp(text: &[u8]) -> Option<Timestamp> {
-    let (date, rest) = text.split_first_chunk::<8>()?;
-    let (dash, rest) = rest.split_first()?;
-    let (clock, fraction) = rest.split_first_chunk::<8>()?;
-    let &[h1, h0, colon1, m1, m0, colon2, s1, s0] = clock;
-    if *dash != b'-' || colon1 != b':' || colon2 != b':' {
-        return None;
+    let mut date = KnownDate::NONE;
+    date.parse_timestamp(text)
+}
+
+/// A date that was read before, and what it means. Times that come one after the other are nearly always of the same day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownDate {
+    text: [u8; 8],
+    days: u64,
+}
+
+impl KnownDate {
+    /// No date.
+    pub(super) const NONE: Self = Self { text: [0; 8], days: 0 };
+
+    /// The time that a text tells, as [`parse_timestamp`]. Its date is known from now on.
+    #[inline]
+    pub(super) fn parse_timestamp(&mut self, text: &[u8]) -> Option<Timestamp> {
+        let (date, rest) = text.split_first_chunk::<8>()?;
+        let (dash, rest) = rest.split_first()?;
+        let (clock, fraction) = rest.split_first_chunk::<8>()?;
+        let &[h1, h0, colon1, m1, m0, colon2, s1, s0] = clock;
+        if *dash != b'-' || colon1 != b':' || colon2 != b':' {
+            return None;
+        }
+        let [_, hour, minute, second] = four_pairs([b'0', b'0', h1, h0, m1, m0, s1, s0])?;
+        if *date != self.text {
+            *self = Self {
+                text: *date,
+                days: days_of(*date)?,
+            };
+        }
+        if hour > 23 || minute > 59 || second > 60 {
+            return None;
+        }
+        let seconds = (self.days * 24 + hour) * 3_600 + minute * 60 + second;
+        let nanos = seconds.checked_mul(NANOS)?.checked_add(parse_fraction(fraction)?)?;
+        Some(Timestamp(nanos))
     }
-    let [century, year, month, day] = four_pairs(*date)?;
-    let [_, hour, minute, second] = four_pairs([b'0', b'0', h1, h0, m1, m0, s1, s0])?;
+}
+
+/// Days since 1970-01-01 of a date, `YYYYMMDD`.
+fn days_of(date: [u8; 8]) -> Option<u64> {
+    let [century, year, month, day] = four_pairs(date)?;
     let year = century * 100 + year;
     if year < 1970 || !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
         return None;
     }
-    if hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let seconds = (days_from_civil(year, month, day) * 24 + hour) * 3_600 + minute * 60 + second;
-    let nanos = seconds.checked_mul(NANOS)?.checked_add(parse_fraction(fraction)?)?;
-    Some(Timestamp(nanos))
+    Some(days_from_civil(year, month, day))
 }
 
 /// Whether a text is a time of day, `HH:MM:SS` with 0, 3, 6 or 9 decimals.

@@ -13,10 +13,29 @@ pub struct Digits {
 #[inline]
 #[must_use]
 pub fn parse_u64(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
+    match text.len() {
+        0 => None,
+        1..=3 => few_digits(text),
+        4..=8 => eight_digits(padded(text)?),
+        _ => many_digits(text),
     }
-    // 18 digits always fit; more are checked.
+}
+
+#[inline]
+fn few_digits(text: &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
+}
+
+/// More than eight digits. 18 always fit; more are checked.
+fn many_digits(text: &[u8]) -> Option<u64> {
     if text.len() > 18 {
         return parse_long(text);
     }
@@ -26,13 +45,32 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
         value = value * 100_000_000 + eight_digits(eight)?;
     }
     for &byte in rest {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + u64::from(digit);
+        value = value * 10 + few_digits(&[byte])?;
     }
     Some(value)
+}
+
+/// Four to eight digits with zeros before them, from two loads that overlap.
+#[inline]
+fn padded(digits: &[u8]) -> Option<[u8; 8]> {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    let (first, last) = (digits.first_chunk::<4>()?, digits.last_chunk::<4>()?);
+    let missing = 64 - 8 * u32::try_from(digits.len()).ok()?;
+    let (first, last) = (
+        u64::from(u32::from_le_bytes(*first)),
+        u64::from(u32::from_le_bytes(*last)),
+    );
+    let zeros = ZEROS & !(u64::MAX.wrapping_shl(missing));
+    Some((last << 32 | first << missing | zeros).to_le_bytes())
+}
+
+/// Whether a text is decimal digits and nothing else.
+#[inline]
+pub(super) fn is_digits(text: &[u8]) -> bool {
+    match text.len() {
+        4..=8 => padded(text).is_some_and(|eight| digit_pairs(eight).is_some()),
+        _ => !text.is_empty() && text.iter().all(u8::is_ascii_digit),
+    }
 }
 
 /// A number of eight digits: pairs of them make hundreds, pairs of those ten thousands, all at once.
@@ -106,6 +144,9 @@ pub(super) fn parse_price(text: &[u8]) -> Option<Price> {
         10,
         1,
     ];
+    if text.len() > SHORT_PRICE {
+        return Price::parse(text);
+    }
     let mut value = 0;
     let mut decimals = 0;
     let mut point = 0;
@@ -119,9 +160,6 @@ pub(super) fn parse_price(text: &[u8]) -> Option<Price> {
         } else {
             return Price::parse(text);
         }
-        if value > MAX_SHORT_PRICE {
-            return Price::parse(text);
-        }
     }
     match SCALES.get(decimals) {
         Some(&scale) if text.len() > point => Some(Price(value.checked_mul(scale)?)),
@@ -129,8 +167,8 @@ pub(super) fn parse_price(text: &[u8]) -> Option<Price> {
     }
 }
 
-/// Digits of a price, the point left out, that can take one more without a check.
-const MAX_SHORT_PRICE: i64 = 100_000_000_000_000_000;
+/// Bytes of a price whose digits always fit.
+const SHORT_PRICE: usize = 18;
 
 /// `Y` or `N`.
 #[inline]

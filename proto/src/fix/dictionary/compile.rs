@@ -4,6 +4,7 @@ use super::tables::{
     Dictionary, FIELDS_MAX, Field, FieldSet, GroupTable, Kind, MessageTable, Part, SMALL_TAGS, UserDefinedFields,
     ValueList, insert,
 };
+use super::validate::START;
 use super::{Definition, FieldDefinition, FieldType, Member, MessageDefinition};
 use crate::fix::field::MAX_TAG;
 use crate::fix::slots::{NO_SLOT, slot_of};
@@ -211,6 +212,7 @@ impl<'d> Compiler<'d> {
             small,
             high: high.into_boxed_slice(),
             required: set_of(required),
+            start: set_of(fields.iter().map(|field| START.contains(&field.tag))),
             fields: fields.into_boxed_slice(),
         });
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::FieldType;
 use crate::fix::time::{is_clock, is_date, parse_timestamp};
+use crate::fix::value::is_digits;
 
 impl FieldType {
     /// Whether a value that is not empty is of this type.
@@ -22,23 +23,20 @@ impl FieldType {
     }
 }
 
-#[inline]
-fn is_digits(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
-}
-
 /// Digits with at most one point and at least one digit, after an optional minus sign.
 #[inline]
 fn is_decimal(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
-    let mut points = 0;
+    let mut has_point = false;
     for &byte in text {
-        points += usize::from(byte == b'.');
-        if byte != b'.' && !byte.is_ascii_digit() {
-            return false;
+        if !byte.is_ascii_digit() {
+            if byte != b'.' || has_point {
+                return false;
+            }
+            has_point = true;
         }
     }
-    points <= 1 && text.len() > points
+    text.len() > usize::from(has_point)
 }
 
 /// A month, with a day of it or a week: `w1` to `w5`.

@@ -49,6 +49,8 @@ pub(super) struct MessageTable {
     pub(super) fields: Box<[Field]>,
     /// Fields that must be there.
     pub(super) required: FieldSet,
+    /// Those that a frame starts with, which are there before the scan looks.
+    pub(super) start: FieldSet,
 }
 
 /// One field of a message.

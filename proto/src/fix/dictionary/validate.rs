@@ -5,8 +5,8 @@ use super::tables::{Dictionary, Field, FieldSet, GroupTable, Kind, MessageTable,
 use super::tables::{first_missing, insert};
 use crate::fix::field::{Fields, Place, RejectReason, Violation};
 use crate::fix::message::{Message, Scan, Scratch, fields_of};
-use crate::fix::slots::HEADER_WITHOUT_SLOT;
-use crate::fix::{tag, time, value};
+use crate::fix::slots::{HEADER_WITHOUT_SLOT, slot_of};
+use crate::fix::{tag, value};
 
 impl Scratch {
     /// Scans a message that [`crate::fix::frame`] has found. With a dictionary the message must be as that says; without
@@ -18,7 +18,7 @@ impl Scratch {
         let (Some(dictionary), Some(start)) = (dictionary, first_places(&mut fields)) else {
             return self.parse(frame);
         };
-        let [_, _, msg_type] = start;
+        let [begin_string, _, msg_type] = start;
         let Some(table) = dictionary.message(&bytes[msg_type.start..msg_type.end]) else {
             let mut message = self.parse(frame);
             message.refuse(Violation::without_tag(RejectReason::InvalidMsgType));
@@ -28,14 +28,13 @@ impl Scratch {
             dictionary,
             table,
             bytes,
-            scan: Scan::new(&mut self.spans),
-            seen: FieldSet::default(),
+            scan: Scan::new(self),
+            seen: table.start,
             part: Part::Header,
             body_at: bytes.len(),
         };
-        for place in start {
-            validation.start_field(place);
-        }
+        validation.scan.fill(BEGIN_STRING_SLOT, begin_string);
+        validation.scan.fill(MSG_TYPE_SLOT, msg_type);
         loop {
             let at = fields.position();
             match fields.next_place_inlined() {
@@ -61,16 +60,6 @@ struct Validation<'d, 'a> {
 }
 
 impl<'a> Validation<'_, 'a> {
-    /// BeginString, BodyLength or MsgType, which a frame has.
-    fn start_field(&mut self, place: Place) {
-        if let Some(index) = self.table.place(place.tag) {
-            insert(&mut self.seen, index);
-        }
-        if place.tag != tag::BODY_LENGTH {
-            self.scan.fill(crate::fix::slots::slot_of(place.tag), place);
-        }
-    }
-
     /// A field outside of groups, or the count of a group, whose instances are taken from `fields`.
     #[inline(always)]
     fn field(&mut self, at: usize, place: Place, fields: &mut Fields<'a>) {
@@ -89,6 +78,9 @@ impl<'a> Validation<'_, 'a> {
         match field.kind {
             Kind::Typed(FieldType::Text) => (),
             Kind::Code if is_code(field.codes, value) => (),
+            Kind::Typed(FieldType::Decimal) if FieldType::Decimal.holds(value) => (),
+            Kind::Typed(FieldType::Unsigned) if FieldType::Unsigned.holds(value) => (),
+            Kind::Typed(FieldType::UtcTimestamp) if self.scan.fill_time(field.tag, value) => (),
             _ => self.check(field, place, fields, 0),
         }
         if field.slot < HEADER_WITHOUT_SLOT {
@@ -114,10 +106,10 @@ impl<'a> Validation<'_, 'a> {
         let reason = match field.kind {
             Kind::Typed(FieldType::Text) => return,
             Kind::Code => (!is_code(field.codes, value)).then_some(RejectReason::ValueIncorrect),
-            Kind::Typed(FieldType::UtcTimestamp) => match time::parse_timestamp(value) {
-                Some(time) => return self.scan.fill_time(field.tag, time),
-                None => Some(RejectReason::IncorrectDataFormat),
-            },
+            Kind::Typed(FieldType::UtcTimestamp) => {
+                let is_time = self.scan.fill_time(field.tag, value);
+                (!is_time).then_some(RejectReason::IncorrectDataFormat)
+            }
             Kind::Typed(field_type) => (!field_type.holds(value)).then_some(RejectReason::IncorrectDataFormat),
             Kind::Group => return self.group(field, place, fields, depth),
             Kind::DataLength => {
@@ -256,12 +248,22 @@ impl<'a> Validation<'_, 'a> {
 /// The places of BeginString, BodyLength and MsgType, with which each frame starts.
 #[inline]
 fn first_places(fields: &mut Fields<'_>) -> Option<[Place; 3]> {
-    let mut next = |tag| match fields.next_place() {
-        Some(Ok(place)) if place.tag == tag => Some(place),
-        _ => None,
-    };
-    Some([next(tag::BEGIN_STRING)?, next(tag::BODY_LENGTH)?, next(tag::MSG_TYPE)?])
+    let mut places = START.map(|tag| Place { tag, start: 0, end: 0 });
+    for place in &mut places {
+        *place = match fields.next_place_inlined() {
+            Some(Ok(found)) if found.tag == place.tag => found,
+            _ => return None,
+        };
+    }
+    Some(places)
 }
+
+/// The fields with which a frame starts.
+pub(super) const START: [u32; 3] = [tag::BEGIN_STRING, tag::BODY_LENGTH, tag::MSG_TYPE];
+
+const BEGIN_STRING_SLOT: u8 = slot_of(tag::BEGIN_STRING);
+
+const MSG_TYPE_SLOT: u8 = slot_of(tag::MSG_TYPE);
 
 /// Whether a value is one character of the set.
 #[inline]

@@ -95,6 +95,7 @@ impl Session {
     }
 
     /// A message of a session that is logged on.
+    #[inline]
     pub(super) fn on_message<'f>(
         &mut self,
         frame: &[u8],
@@ -134,6 +135,7 @@ impl Session {
     }
 
     /// What tells that a message is not of this session, or not of this time.
+    #[inline]
     pub(super) fn foreign(&self, message: &Message<'_>) -> Option<(Violation, CloseReason)> {
         let (sender, target) = (message.sender_comp_id(), message.target_comp_id());
         // What is missing is told as a violation later.
@@ -229,6 +231,7 @@ impl Session {
     }
 
     /// The number that was expected; it is used up.
+    #[inline]
     fn on_turn<'f>(
         &mut self,
         sequence: u64,
