@@ -4,7 +4,7 @@
 //! it is cleared in between: a set of bits says which slots this message has filled.
 
 use super::field::{Fields, Place, RejectReason, Violation};
-use super::slots::{HEADER_SLOTS, HEADER_WITHOUT_SLOT, SLOTS, slot_of};
+use super::slots::{HEADER_SLOTS, HEADER_WITHOUT_SLOT, SLOTS, SlotSet, slot_of};
 use super::time::KnownDate;
 use super::{MAX_MESSAGE_LENGTH, MAX_SEQUENCE, MAX_VALUE_LENGTH, msg_type, tag, value};
 use core::fmt;
@@ -24,7 +24,7 @@ pub struct Message<'f> {
     bytes: &'f [u8],
     spans: &'f [Span; SLOTS],
     /// Which slots are filled.
-    filled: Filled,
+    filled: SlotSet,
     /// Where the body begins.
     body_at: usize,
     sequence: Option<u64>,
@@ -51,9 +51,6 @@ pub struct Routing<'a> {
     /// DeliverToLocationID (145).
     pub deliver_to_location_id: &'a [u8],
 }
-
-/// A bit for each slot.
-type Filled = [u64; 2];
 
 /// Where a value stands in the frame: from and to.
 pub(super) type Span = [u16; 2];
@@ -149,8 +146,8 @@ impl<'f> Message<'f> {
 
     /// Whether the message has a value in any of these slots, see [`bits_of`](super::slots::bits_of).
     #[inline]
-    pub(super) const fn has_any(&self, slots: u128) -> bool {
-        self.filled & slots != 0
+    pub(super) const fn has_any(&self, slots: SlotSet) -> bool {
+        self.filled[0] & slots[0] | self.filled[1] & slots[1] != 0
     }
 
     /// BeginString (8).
@@ -319,7 +316,7 @@ struct Times {
 pub(super) struct Scan<'s> {
     spans: &'s mut [Span; SLOTS],
     date: &'s mut KnownDate,
-    filled: Filled,
+    filled: SlotSet,
     times: Times,
     violation: Option<Violation>,
 }
@@ -445,7 +442,7 @@ impl<'s> Scan<'s> {
 }
 
 #[inline]
-const fn is_filled(filled: &Filled, slot: u8) -> bool {
+const fn is_filled(filled: &SlotSet, slot: u8) -> bool {
     filled[(slot / 64 % 2) as usize] & 1 << (slot % 64) != 0
 }
 

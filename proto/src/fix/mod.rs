@@ -15,6 +15,8 @@ pub mod dictionary;
 mod encoder;
 mod field;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod mass;
 mod message;
 mod order;

@@ -123,14 +123,20 @@ pub(super) const fn slot_of(tag: u32) -> u8 {
 }
 
 /// The slots of some tags, as bits.
-pub(super) const fn bits_of(tags: &[u32]) -> u128 {
-    let (mut bits, mut at) = (0, 0);
-    while at < tags.len() {
-        bits |= 1 << slot_of(tags[at]);
-        at += 1;
+pub(super) const fn bits_of(tags: &[u32]) -> SlotSet {
+    let mut bits = [0; 2];
+    let mut index = 0;
+    while index < tags.len() {
+        let slot = slot_of(tags[index]);
+        assert!((slot as usize) < SLOTS, "a tag without a slot");
+        bits[(slot / 64) as usize] |= 1 << (slot % 64);
+        index += 1;
     }
     bits
 }
+
+/// A bit for each slot.
+pub(super) type SlotSet = [u64; 2];
 
 /// Of a tag that is not kept.
 pub(super) const NO_SLOT: u8 = u8::MAX;

@@ -5,7 +5,7 @@ use super::encoder::Encoder;
 use super::field::Violation;
 use super::message::Message;
 use super::order::parse_price;
-use super::slots::bits_of;
+use super::slots::{SlotSet, bits_of};
 use super::{tag, time, value};
 use types::{OrderType, Price, Timestamp};
 
@@ -121,7 +121,7 @@ impl OrderFields {
 }
 
 /// Those of all these fields.
-const SLOTS: u128 = bits_of(&[
+const SLOTS: SlotSet = bits_of(&[
     tag::EXEC_INST,
     tag::STOP_PX,
     tag::MIN_QTY,

@@ -28,7 +28,7 @@ mod format;
 mod model;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod validate;
 
 pub use compile::DictionaryError;

@@ -142,7 +142,7 @@ fn definition() -> Definition {
     }
 }
 
-fn dictionary() -> Dictionary {
+pub(in crate::fix) fn dictionary() -> Dictionary {
     Dictionary::compile(&definition(), None).unwrap()
 }
 
