@@ -297,6 +297,8 @@ fn report(cl_ord_id: &[u8], time: Timestamp) -> ExecutionReport<'_> {
         ord_rej_reason: None,
         exec_type: FixExecType::New,
         leaves: 100,
+        restatement: None,
+        answer_to: None,
     }
 }
 
