@@ -335,7 +335,7 @@ fn tag_at(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
     if let Some(&start) = bytes.get(from..).and_then(<[u8]>::first_chunk::<4>) {
         let word = u32::from_le_bytes(start);
         let digit = |at: u32| word >> (8 * at) & 0xf;
-        let are_digits = |mask: u32| (word & mask) + (0x0606_0606 & mask) & 0x1010_1010 == 0;
+        let are_digits = |mask: u32| ((word & mask) + (0x0606_0606 & mask)) & 0x1010_1010 == 0;
         if word & 0x00ff_f0f0 == 0x003d_3030 && are_digits(0x0f0f) {
             let tag = digit(0) * 10 + digit(1);
             return (tag > 0).then_some((tag, from + 3));
