@@ -3,7 +3,8 @@
 use crate::market::{Market, Program};
 use crate::processes::{Victim, kill};
 use crate::trader::Trader;
-use types::{Reason, Side};
+use std::collections::BTreeSet;
+use types::{ExecType, Reason, Side};
 
 /// A gateway of two shards that runs. Instruments 1 and 3 are on shard 0, 2 and 4 on shard 1.
 struct Scene {
@@ -79,6 +80,61 @@ fn a_mass_cancel_reaches_every_shard_and_is_answered_once() {
     scene.here.mass_cancel();
     scene.here.wait("four cancels", |trader| trader.open() == 0);
     assert_eq!(scene.here.mass_cancels.len(), 1);
+    scene.end();
+}
+
+#[test]
+fn orders_are_told_from_every_shard_and_their_end_once() {
+    let mut scene = Scene::new();
+    for (instrument, price) in [(1, "101"), (2, "42"), (1, "101"), (2, "42")] {
+        scene.here.order(Side::Buy, instrument, price);
+    }
+    scene.here.wait("four orders", |trader| trader.accepted() == 4);
+    scene.here.status(Side::Buy, 2);
+    scene.here.wait("one answer", |trader| trader.statuses.len() == 1);
+    assert_eq!(scene.here.statuses[0].leaves.0, 10, "an order of the other shard");
+    scene.here.mass_status(7);
+    scene.here.wait("an end", |trader| {
+        trader
+            .statuses
+            .last()
+            .is_some_and(|last| last.exec_type == ExecType::StatusEnd)
+    });
+    let told = &scene.here.statuses[1..];
+    let (end, told) = told.split_last().expect("an end");
+    assert_eq!(
+        (end.client_order_id.0, end.quantity.0, end.reason),
+        (7, 4, Reason::None)
+    );
+    let numbers = told
+        .iter()
+        .map(|status| status.client_order_id)
+        .collect::<BTreeSet<_>>();
+    assert_eq!((told.len(), numbers.len()), (4, 4));
+    // Of two at once the second is refused and does not disturb the first.
+    scene.here.mass_status(8);
+    scene.here.mass_status(9);
+    scene.here.wait("both ends", |trader| {
+        let ends = trader
+            .statuses
+            .iter()
+            .filter(|status| status.exec_type == ExecType::StatusEnd);
+        ends.count() == 3
+    });
+    let end_of = |trader: &Trader, request| {
+        let mut statuses = trader.statuses.iter();
+        let is_end = |status: &&types::ExecReport| {
+            status.exec_type == ExecType::StatusEnd && status.client_order_id.0 == request
+        };
+        statuses.find(is_end).map(|end| (end.quantity.0, end.reason))
+    };
+    assert_eq!(end_of(&scene.here, 8), Some((4, Reason::None)));
+    // Unless the first was done already.
+    let second = end_of(&scene.here, 9);
+    assert!(
+        matches!(second, Some((0, Reason::RequestPending) | (4, Reason::None))),
+        "{second:?}"
+    );
     scene.end();
 }
 

@@ -9,8 +9,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use types::{
-    AccountId, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId, OrderTerms, OrderType,
-    Price, Quantity, Reason, Request, SequenceNumber, SessionId, Side, TimeInForce, Trigger,
+    AccountId, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId,
+    OrderStatusRequest, OrderTerms, OrderType, Price, Quantity, Reason, Request, SequenceNumber, SessionId, Side,
+    TimeInForce, Trigger,
 };
 
 /// One native session, over as many connections as it takes.
@@ -32,6 +33,8 @@ pub(crate) struct Trader {
     pub(crate) orders: BTreeMap<ClientOrderId, Order>,
     /// The answers to its mass cancels.
     pub(crate) mass_cancels: Vec<ExecReport>,
+    /// The answers to its questions how orders stand.
+    pub(crate) statuses: Vec<ExecReport>,
 }
 
 /// What the reports say about one order.
@@ -66,6 +69,7 @@ impl Trader {
             last_order: ClientOrderId(0),
             orders: BTreeMap::new(),
             mass_cancels: Vec::new(),
+            statuses: Vec::new(),
         }
     }
 
@@ -169,6 +173,27 @@ impl Trader {
         number
     }
 
+    /// Asks how its last order stands.
+    pub(crate) fn status(&mut self, side: Side, instrument: u32) {
+        self.send(&Request::Status(OrderStatusRequest {
+            client_order_id: self.last_order,
+            order_id: OrderId(0),
+            instrument: InstrumentId(instrument),
+            session: self.session,
+            side,
+            request: 0,
+        }));
+    }
+
+    /// Asks how all its orders stand.
+    pub(crate) fn mass_status(&mut self, request: u64) {
+        self.send(&Request::MassStatus(MassStatusRequest {
+            session: self.session,
+            instrument: None,
+            request,
+        }));
+    }
+
     /// The number of its next request.
     const fn number(&mut self) -> ClientOrderId {
         let number = ClientOrderId(self.next_number);
@@ -259,6 +284,7 @@ impl Trader {
             }
             // A refused request about no order: a mass cancel.
             (ExecType::MassCancelAccepted | ExecType::RequestRejected, None) => self.mass_cancels.push(*report),
+            (ExecType::Status | ExecType::StatusEnd, _) => self.statuses.push(*report),
             (_, known) => panic!("{report:?} about {known:?}"),
         }
     }
