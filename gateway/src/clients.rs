@@ -260,7 +260,7 @@ impl Clients {
             Hello::Fix { binding } => {
                 if let Some(binding) = binding {
                     live.append(&Record::SessionBound(binding));
-                    shard.on_session_bound(live.now, &binding, live);
+                    shard.on_session_bound(&binding, live);
                 }
                 (Wire::Fix, 0)
             }

@@ -197,7 +197,7 @@ impl Recovered {
             Record::Started { .. } => {}
             Record::SessionBound(binding) => {
                 self.bindings.push(binding);
-                shard.on_session_bound(now, &binding, replay);
+                shard.on_session_bound(&binding, replay);
             }
             Record::SessionHours { session, since } => shard.on_session_hours(now, session, since, replay),
             Record::SessionUp { session } => {

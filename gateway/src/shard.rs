@@ -318,8 +318,8 @@ impl Shard {
     }
 
     /// An instance of a template is this client's for the day.
-    pub fn on_session_bound<E: Effects>(&mut self, now: Timestamp, binding: &Binding, effects: &mut E) {
-        self.sessions.bind(now, binding.session, binding.comp_id, effects);
+    pub fn on_session_bound<E: Effects>(&mut self, binding: &Binding, effects: &mut E) {
+        self.sessions.bind(binding.session, binding.comp_id, effects);
     }
 
     /// A session's hours: those of the session day that began then, in which its numbers start at 1; or none.

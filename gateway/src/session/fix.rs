@@ -130,9 +130,9 @@ impl FixSession {
     }
 
     /// The client is this one from now on, and has sent and received nothing.
-    pub(super) fn bind<E: Effects>(&mut self, now: Timestamp, client_comp_id: CompId, effects: &mut E) {
+    pub(super) fn bind<E: Effects>(&mut self, client_comp_id: CompId, effects: &mut E) {
         self.session.bind(client_comp_id);
-        self.session.on_new_session_day(now, &mut Out { id: self.id, effects });
+        self.tell_resets(effects);
     }
 
     /// Its hours are those of the session day that began then, or over. Only a day that is new starts the numbers again:
@@ -148,6 +148,7 @@ impl FixSession {
             None => self.session.logout(now, b"outside the session's hours", &mut out),
         }
         self.hours = Some(since);
+        self.tell_resets(effects);
     }
 
     /// What was told last of its hours.

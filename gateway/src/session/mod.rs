@@ -288,18 +288,12 @@ impl Sessions {
     }
 
     /// A template's instance has a client, whose numbers start at 1.
-    pub(crate) fn bind<E: Effects>(
-        &mut self,
-        now: Timestamp,
-        session: SessionId,
-        client_comp_id: CompId,
-        effects: &mut E,
-    ) {
+    pub(crate) fn bind<E: Effects>(&mut self, session: SessionId, client_comp_id: CompId, effects: &mut E) {
         if let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0))
             && let Protocol::Fix(fix) = &mut entry.protocol
         {
             entry.name = client_comp_id;
-            fix.bind(now, client_comp_id, effects);
+            fix.bind(client_comp_id, effects);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The FIX client's side.
 
 use crate::fixture::{FIX, Fixture, START};
+use crate::resend::LogonWithReset;
 use proto::fix::{Body, Encoder, NewOrderSingle, OrderCancelRequest, OrderFields, msg_type, tag};
 use types::{ExecType, Price, Request, Trigger};
 
@@ -117,20 +118,6 @@ fn refusals_by_fix_repeat_what_was_asked() {
     assert_eq!(fixture.sent().0, 0, "nothing of this reached the venue");
 }
 
-/// Logon that starts both ends at 1.
-struct ResetLogon;
-
-impl Body for ResetLogon {
-    fn msg_type(&self) -> &'static [u8] {
-        msg_type::LOGON
-    }
-
-    fn encode(&self, encoder: &mut Encoder<'_>) {
-        Logon.encode(encoder);
-        encoder.flag(tag::RESET_SEQ_NUM_FLAG, true);
-    }
-}
-
 /// A request that may have been sent before under another number.
 struct PossResend<'a>(NewOrderSingle<'a>);
 
@@ -192,7 +179,7 @@ fn a_possible_resend_after_a_reset_is_told_that_it_was_seen() {
     let mut fixture = logged_on();
     fixture.fix(&order("A-1", "ALFA"));
     fixture.restart_fix_sequence();
-    let answer = fixture.fix(&ResetLogon);
+    let answer = fixture.fix(&LogonWithReset);
     assert_eq!(
         [35, 34, 141].map(|tag| field(&answer[0], tag)),
         [Some("A"), Some("1"), Some("Y")]

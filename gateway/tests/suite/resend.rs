@@ -1,7 +1,7 @@
 //! What a FIX client asks to hear again, however long ago it was said: from memory, and from the journal behind that.
 
 use crate::fix::{Logon, field, order};
-use crate::fixture::{FIX, Fixture};
+use crate::fixture::{FIX, Fixture, START};
 use proto::fix::{Body, Encoder, msg_type, tag};
 use std::collections::BTreeMap;
 use types::{ExecType, Reason, ShardId};
@@ -21,7 +21,7 @@ impl Body for ResendRequest {
 }
 
 /// A Logon that starts both numbers at 1.
-struct LogonWithReset;
+pub(crate) struct LogonWithReset;
 
 impl Body for LogonWithReset {
     fn msg_type(&self) -> &'static [u8] {
@@ -182,4 +182,35 @@ fn a_reset_ends_what_can_be_asked_for() {
     let mut fixture = fixture.restart();
     log_on(&mut fixture, &Logon, &mut said);
     assert_repeats(&asked(&mut fixture, 1), &said, 1, 102);
+}
+
+#[test]
+fn what_is_numbered_after_a_new_session_day_can_be_asked_for() {
+    let mut fixture = Fixture::with("resend_messages = 256", "resend_messages = 16");
+    log_on(&mut fixture, &Logon, &mut Said::new());
+    let mut sent = Vec::new();
+    for order_number in 0..80 {
+        let bytes = fixture.fix_bytes(&order(&format!("A-{order_number}"), "ALFA"));
+        fixture.shard.client(FIX, &bytes);
+        fixture.venue(ExecType::New, 0, 10, 0);
+        sent.extend(fixture.sent().1.map(|request| request.client_order_id()));
+    }
+    fixture.all_fix_messages();
+    fixture.shard.disconnect(FIX);
+    fixture.shard.hours(FIX, Some(START));
+    // The numbers are those of the new day already.
+    for number in sent {
+        fixture.venue_about(number, ExecType::Canceled, Reason::None, 0, 0, 0);
+    }
+    fixture.shard.connect(FIX);
+    fixture.restart_fix_sequence();
+    let mut said = Said::new();
+    log_on(&mut fixture, &Logon, &mut said);
+    assert_eq!(said.keys().copied().collect::<Vec<_>>(), [81]);
+    let replay = asked(&mut fixture, 1);
+    let cancelled = replay.iter().filter(|message| field(message, 150) == Some("4"));
+    assert_eq!(
+        cancelled.map(|message| number(message)).collect::<Vec<_>>(),
+        (1..81).collect::<Vec<_>>()
+    );
 }

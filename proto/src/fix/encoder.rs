@@ -150,8 +150,11 @@ impl<'b> Encoder<'b> {
         self.text(tag::ON_BEHALF_OF_SUB_ID, routing.on_behalf_of_sub_id);
         self.text(tag::DELIVER_TO_COMP_ID, routing.deliver_to_comp_id);
         self.text(tag::DELIVER_TO_SUB_ID, routing.deliver_to_sub_id);
-        self.text(tag::ON_BEHALF_OF_LOCATION_ID, routing.on_behalf_of_location_id);
-        self.text(tag::DELIVER_TO_LOCATION_ID, routing.deliver_to_location_id);
+        // FIX 4.0 has no locations.
+        if self.version != Version::Fix40 {
+            self.text(tag::ON_BEHALF_OF_LOCATION_ID, routing.on_behalf_of_location_id);
+            self.text(tag::DELIVER_TO_LOCATION_ID, routing.deliver_to_location_id);
+        }
     }
 
     /// `tag=price` without needless zeros. Nothing when it is [`Price::NULL`].
