@@ -70,9 +70,17 @@ impl Dictionary {
                 _ => by_name.push((name.into(), place)),
             }
         }
+        let listed = compiler.defined.get(&tag::MSG_TYPE);
+        let mut msg_types: Vec<Box<[u8]>> = listed
+            .map_or(&[][..], |field| &field.values)
+            .iter()
+            .map(|value| value.as_bytes().into())
+            .collect();
+        msg_types.sort_unstable();
         Ok(Self {
             by_character,
             by_name: by_name.into_boxed_slice(),
+            msg_types: ValueList(msg_types.into_boxed_slice()),
             messages: compiler.messages.into_boxed_slice(),
             groups: compiler.groups.into_boxed_slice(),
             lists: compiler.lists.into_boxed_slice(),

@@ -15,6 +15,8 @@ pub struct Dictionary {
     /// Longer MsgTypes, sorted, with the message's place.
     pub(super) by_name: Box<[(Box<[u8]>, u16)]>,
     pub(super) messages: Box<[MessageTable]>,
+    /// Values of MsgType (35), sorted: types that exist, whether there is a table or not.
+    pub(super) msg_types: ValueList,
     pub(super) groups: Box<[GroupTable]>,
     pub(super) lists: Box<[ValueList]>,
     /// All tags that are defined at all, sorted.
@@ -156,6 +158,14 @@ impl Dictionary {
             + size_of_val(&*self.tags)
             + messages.sum::<usize>()
             + groups.sum::<usize>()
+    }
+
+    /// Whether a message type exists in this version, as far as the dictionary says.
+    pub(super) fn knows(&self, msg_type: &[u8]) -> bool {
+        self.msg_types
+            .0
+            .binary_search_by(|known| (**known).cmp(msg_type))
+            .is_ok()
     }
 
     /// The table of a message type.

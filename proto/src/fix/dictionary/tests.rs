@@ -56,7 +56,7 @@ fn definition() -> Definition {
             field(8, Text, &[]),
             field(9, Unsigned, &[]),
             field(10, Text, &[]),
-            field(35, Text, &["0", "D", "AF"]),
+            field(35, Text, &["0", "D", "AF", "AG"]),
             field(34, Unsigned, &[]),
             field(43, Boolean, &["Y", "N"]),
             field(49, Text, &[]),
@@ -243,6 +243,11 @@ fn the_lowest_missing_tag_is_named_the_headers_first() {
             "{fields}"
         );
     }
+}
+
+#[test]
+fn a_message_type_that_is_listed_and_not_described_is_not_broken() {
+    assert_eq!(verdict(&dictionary(), &format!("35=AG|{HEADER}58=text|")), None);
 }
 
 #[test]

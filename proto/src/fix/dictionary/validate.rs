@@ -19,9 +19,13 @@ impl Scratch {
             return self.parse(frame);
         };
         let [begin_string, _, msg_type] = start;
-        let Some(table) = dictionary.message(&bytes[msg_type.start..msg_type.end]) else {
+        let type_name = &bytes[msg_type.start..msg_type.end];
+        let Some(table) = dictionary.message(type_name) else {
             let mut message = self.parse(frame);
-            message.refuse(Violation::without_tag(RejectReason::InvalidMsgType));
+            // A type that exists is for whoever handles messages to refuse: it is not broken, only not supported.
+            if !dictionary.knows(type_name) {
+                message.refuse(Violation::without_tag(RejectReason::InvalidMsgType));
+            }
             return message;
         };
         let mut validation = Validation {
