@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    ProtocolConfig, ShardConfig, VenueConfig, drop_copy, raw, sessions, tls,
+    ProtocolConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, sessions, tls,
 };
 use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
@@ -60,6 +60,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     let tls = tls(&raw, base)?;
     let sessions = sessions::check(&raw, &shards, &door, credentials.as_ref())?;
     drop_copy::check(&raw.sessions, &raw.accounts)?;
+    let (dictionaries, dictionaries_hash) = fix::dictionaries(&raw.fix, &sessions, base)?;
     let orders = shards
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
@@ -85,12 +86,13 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         shards,
         venues,
         sessions,
+        dictionaries,
         shared_limits,
         crossing_messages,
         orders,
         fingerprint: 0,
     };
-    config.fingerprint = fingerprint(&config);
+    config.fingerprint = fingerprint(&config, dictionaries_hash);
     Ok(config)
 }
 
@@ -456,8 +458,9 @@ fn route(raw: &raw::Route, instruments: &[Instrument], names: &Names) -> Result<
 }
 
 /// A hash of what decides. Addresses, CPUs and the journal's place may change between a recording and its replay.
-fn fingerprint(config: &Config) -> u64 {
+fn fingerprint(config: &Config, dictionaries: u64) -> u64 {
     let mut hash = Fnv::new();
+    hash.add(&dictionaries.to_string());
     hash.add(&format!("{:?}", (&config.orders, &config.shared_limits)));
     for session in &config.sessions {
         hash.add(&format!(
@@ -469,19 +472,4 @@ fn fingerprint(config: &Config) -> u64 {
         }
     }
     hash.0
-}
-
-/// FNV-1a: the same in every build, which the standard hasher does not promise.
-struct Fnv(u64);
-
-impl Fnv {
-    const fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, text: &str) {
-        for &byte in text.as_bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
 }

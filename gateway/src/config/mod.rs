@@ -6,6 +6,8 @@
 mod check;
 pub mod credentials;
 mod drop_copy;
+mod fix;
+mod fnv;
 mod networks;
 mod raw;
 mod sessions;
@@ -17,6 +19,7 @@ pub(crate) use credentials::Secret;
 pub use networks::AllowList;
 use orders::OrdersConfig;
 use proto::fix::Version;
+use proto::fix::dictionary::Dictionaries;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +50,8 @@ pub struct Config {
     pub venues: Vec<VenueConfig>,
     /// The client sessions.
     pub sessions: Vec<SessionConfig>,
+    /// What messages of FIX sessions are checked against.
+    pub dictionaries: Dictionaries,
     /// Limits of accounts that span shards: open notional, 1e-4.
     pub shared_limits: Vec<(AccountId, i64)>,
     /// Messages that a ring between two shards holds.

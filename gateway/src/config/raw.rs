@@ -15,6 +15,8 @@ pub(super) struct Gateway {
     #[serde(default)]
     pub(super) door: Door,
     pub(super) tls: Option<Tls>,
+    #[serde(default)]
+    pub(super) fix: Fix,
     pub(super) journal: Journal,
     pub(super) feed: Option<Feed>,
     pub(super) shards: Vec<Shard>,
@@ -25,6 +27,37 @@ pub(super) struct Gateway {
     pub(super) routes: Vec<Route>,
     pub(super) risk: Risk,
     pub(super) capacity: Capacity,
+}
+
+/// `[fix]`: what FIX messages are checked against.
+#[derive(Deserialize, Debug)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Fix {
+    pub(super) validate: bool,
+    pub(super) user_defined_fields: UserDefinedFields,
+    /// By version, `FIXT.1.1` for the session layer of 5.0 and later. The gateway's own where none is named.
+    pub(super) dictionaries: BTreeMap<String, PathBuf>,
+}
+
+impl Default for Fix {
+    /// Messages are checked unless that is turned off.
+    fn default() -> Self {
+        Self {
+            validate: true,
+            user_defined_fields: UserDefinedFields::Accept,
+            dictionaries: BTreeMap::new(),
+        }
+    }
+}
+
+/// `user_defined_fields = "…"`: those that the dictionary does not have.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum UserDefinedFields {
+    /// They pass unseen.
+    Accept,
+    /// The dictionary decides: they are refused.
+    Dictionary,
 }
 
 /// `[journal]`.

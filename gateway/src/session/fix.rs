@@ -97,6 +97,7 @@ impl FixSession {
         let client = comp_id(client_comp_id.as_deref().unwrap_or(NOBODY));
         let mut settings = fix::SessionConfig::new(Role::Acceptor, comp_id(our_comp_id), client);
         settings.versions.clone_from(versions);
+        settings.dictionaries = config.dictionaries.clone();
         settings.next_expected = *next_expected;
         settings.resend_chunk = *resend_chunk;
         if *reset_on_logon {

@@ -35,7 +35,7 @@ impl Body for Plain<'_> {
 
 /// A buy of 10 ALFA at 100 for the day, without its ClOrdID.
 const ORDER: &str = "38=10|40=2|44=100|54=1|55=ALFA|60=20261130-08:00:00|";
-/// What a cancel or a status request says of it.
+/// What a cancel says of it.
 const OF_ORDER: &str = "54=1|55=ALFA|60=20261130-08:00:00|";
 
 impl Trader {

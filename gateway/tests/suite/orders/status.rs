@@ -1,7 +1,11 @@
 //! OrderStatusRequest (H) and OrderMassStatusRequest (AF).
 
-use super::{OF_ORDER, Trader, told};
+use super::{Logon, Trader, told};
+use crate::fixture::Fixture;
 use types::{ExecType, Reason};
+
+/// What a status request says of the order: it has no TransactTime.
+const OF_ORDER: &str = "54=1|55=ALFA|";
 
 #[test]
 fn an_order_is_told_as_it_stands() {
@@ -64,7 +68,10 @@ fn an_order_that_nobody_knows_is_told_as_rejected() {
 
 #[test]
 fn an_order_is_found_by_its_order_id() {
-    let mut trader = Trader::new();
+    // Dictionaries before 5.0 SP1 require the ClOrdID.
+    let mut fixture = Fixture::with("[journal]", "[fix]\nvalidate = false\n[journal]");
+    fixture.fix(&Logon);
+    let mut trader = Trader { fixture };
     let order = trader.order("A");
     let accepted = trader.venue(order, ExecType::New, Reason::None, [0, 10, 0]);
     let order_id = told(&accepted, "37").remove(0);
