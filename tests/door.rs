@@ -369,25 +369,19 @@ fn who_is_not_on_the_list_does_not_come_in() {
     exchange.stop();
 }
 
-/// A schedule that is open now, or closed, for an hour at least.
-fn schedule(is_open: bool) -> String {
-    let hour = latency::clock::Clock::start().now().0 / 3_600_000_000_000 % 24;
-    let (start, end) = if is_open {
-        (hour + 22, hour + 2)
-    } else {
-        (hour + 2, hour + 22)
-    };
-    format!(
-        "schedule = {{ zone = \"UTC\", start = \"{:02}:00:00\", end = \"{:02}:00:00\" }}",
-        start % 24,
-        end % 24
-    )
+/// A schedule from and to so many hours after the hour that it is.
+fn hours(start: u64, end: u64) -> String {
+    let hour = latency::clock::Clock::start().now().0 / 3_600_000_000_000;
+    let (start, end) = ((hour + start) % 24, (hour + end) % 24);
+    format!("schedule = {{ zone = \"UTC\", start = \"{start:02}:00:00\", end = \"{end:02}:00:00\" }}")
 }
 
 #[test]
 fn outside_its_hours_a_session_is_refused_and_a_new_session_day_starts_at_1() {
-    let scheduled = |is_open| TEMPLATE.replace("instances = 2", &format!("instances = 2\n{}", schedule(is_open)));
-    let market = market(1, "", &scheduled(true));
+    // At one time, or the hour might end in between.
+    let (open, closed, nonstop) = (hours(22, 2), hours(2, 22), hours(23, 23));
+    let scheduled = TEMPLATE.replace("instances = 2", &format!("instances = 2\n{open}"));
+    let market = market(1, "", &scheduled);
     let (mut exchange, mut gateway) = start(&market);
     let (client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 1, "");
     assert!(is_logon(&answer), "{answer}");
@@ -400,14 +394,13 @@ fn outside_its_hours_a_session_is_refused_and_a_new_session_day_starts_at_1() {
     gateway.kill();
     drop(live);
     let config = fs::read_to_string(market.path("gateway.toml")).expect("the config");
-    market.write("gateway.toml", &config.replace(&schedule(true), &schedule(false)));
+    market.write("gateway.toml", &config.replace(&open, &closed));
     let mut gateway = market.gateway("closed");
     let refused = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 4, "");
     assert_refused(refused, "outside the session's hours");
     gateway.stop();
     // Other hours, so another day.
-    let nonstop = "schedule = { zone = \"UTC\", start = \"00:00:00\", end = \"00:00:00\" }";
-    market.write("gateway.toml", &config.replace(&schedule(true), nonstop));
+    market.write("gateway.toml", &config.replace(&open, &nonstop));
     let mut gateway = market.gateway("nonstop");
     let (_client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK1", 1, "");
     assert!(is_logon(&answer) && answer.contains("|34=1|"), "{answer}");

@@ -258,7 +258,8 @@ impl Clients {
         let mut answer = [0; soup::MAX_PACKET_LENGTH];
         let (wire, length) = match hello {
             Hello::Fix { binding } => {
-                if let Some(binding) = binding {
+                // One that a crash or a refusal kept from being written down comes again.
+                if let Some(binding) = binding.filter(|binding| !shard.is_bound(binding)) {
                     live.append(&Record::SessionBound(binding));
                     shard.on_session_bound(&binding, live);
                 }

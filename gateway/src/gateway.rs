@@ -95,7 +95,7 @@ impl Gateway {
         let crossings = connect(&config, &recovered);
         let (arrivals, queues) = door::queues(config.shards.len());
         let of_today = recovered.iter().filter(|found| found.day == config.trading_day);
-        let bindings = of_today.flat_map(|found| found.bindings.clone()).collect();
+        let bindings = of_today.flat_map(|found| found.shard.bindings()).collect();
         let (recalls, seekers) = recalls(&config)?;
         let statuses = config
             .shards

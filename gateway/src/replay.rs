@@ -6,7 +6,6 @@
 use crate::client_output::ClientOutputs;
 use crate::config::{Config, ShardConfig, VenueConfig};
 use crate::crossing::{CrossingMessage, Lane};
-use crate::door::Binding;
 use crate::effects::{Destination, Effects};
 use crate::record::Record;
 use crate::shard::Shard;
@@ -67,8 +66,6 @@ pub(crate) struct Recovered {
     pub(crate) venues: Vec<Kept>,
     pub(crate) crossings: Vec<KeptCrossing>,
     pub(crate) day: TradingDay,
-    /// Instances of templates that are a client's for the day.
-    pub(crate) bindings: Vec<Binding>,
     /// Sessions that were connected when the process ended.
     pub(crate) connected: Vec<SessionId>,
     /// Venues whose link was up when the process ended.
@@ -147,7 +144,6 @@ impl Recovered {
             venues: Vec::new(),
             crossings: Vec::new(),
             day: TradingDay(0),
-            bindings: Vec::new(),
             connected: Vec::new(),
             up: Vec::new(),
             tail: Vec::new(),
@@ -195,10 +191,7 @@ impl Recovered {
                 });
             }
             Record::Started { .. } => {}
-            Record::SessionBound(binding) => {
-                self.bindings.push(binding);
-                shard.on_session_bound(&binding, replay);
-            }
+            Record::SessionBound(binding) => shard.on_session_bound(&binding, replay),
             Record::SessionHours { session, since } => shard.on_session_hours(now, session, since, replay),
             Record::SessionUp { session } => {
                 self.connected.push(session);
@@ -246,7 +239,6 @@ impl Recovered {
             }
             Record::DayRolled { day } => {
                 self.day = day;
-                self.bindings.clear();
                 shard.on_day_roll(now, day, replay);
             }
             // An answer or output that nothing asked for: the inputs before it gave less than they did.

@@ -319,7 +319,18 @@ impl Shard {
 
     /// An instance of a template is this client's for the day.
     pub fn on_session_bound<E: Effects>(&mut self, binding: &Binding, effects: &mut E) {
-        self.sessions.bind(binding.session, binding.comp_id, effects);
+        self.sessions.bind(binding, effects);
+    }
+
+    /// Whether that is known.
+    #[must_use]
+    pub fn is_bound(&self, binding: &Binding) -> bool {
+        self.sessions.bindings().any(|known| known == *binding)
+    }
+
+    /// The clients of templates' instances, of the trading day so far.
+    pub(crate) fn bindings(&self) -> impl Iterator<Item = Binding> + '_ {
+        self.sessions.bindings()
     }
 
     /// A session's hours: those of the session day that began then, in which its numbers start at 1; or none.

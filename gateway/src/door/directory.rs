@@ -27,7 +27,7 @@ pub(super) struct Destination {
     pub(super) session: SessionId,
     /// The shard that serves it.
     pub(super) shard: ShardId,
-    /// When it is new: the shard is to write it down.
+    /// Of a template's instance: the shard writes it down when it does not know it yet.
     pub(super) binding: Option<Binding>,
 }
 
@@ -150,15 +150,14 @@ impl Directory {
         if entry.schedule.as_ref().is_some_and(is_closed) {
             return Err(Refusal::OutsideHours);
         }
-        let mut binding = None;
-        if let Client::Bound(bound @ None) = &mut entry.client {
-            *bound = Some(Binding {
-                session: entry.session,
-                begin_string: begin_string(logon.begin_string),
-                comp_id: CompId::new(logon.sender_comp_id).ok_or(Refusal::Unknown)?,
-            });
-            binding = *bound;
-        }
+        let binding = match &mut entry.client {
+            Client::Named(_) => None,
+            Client::Bound(Some(binding)) => Some(*binding),
+            Client::Bound(bound @ None) => {
+                *bound = Binding::new(entry.session, begin_string(logon.begin_string), logon.sender_comp_id);
+                Some(bound.ok_or(Refusal::Unknown)?)
+            }
+        };
         Ok(Destination {
             session: entry.session,
             shard: entry.shard,

@@ -65,8 +65,8 @@ pub(crate) struct Arrival {
 /// How a client began.
 #[derive(Debug)]
 pub(crate) enum Hello {
-    /// With a Logon, the first message of the bytes. The session judges what else is in it. A new client of a template
-    /// has been given an instance.
+    /// With a Logon, the first message of the bytes. The session judges what else is in it. A client of a template has
+    /// been given an instance.
     Fix { binding: Option<Binding> },
     /// With a login, not answered yet. Its password has been taken out.
     Native { server: ServerSession, login: Login },

@@ -7,6 +7,7 @@ mod requests;
 use super::Incoming;
 use super::cl_ord_ids::{ClOrdIds, Kind};
 use crate::config::{Config, ProtocolConfig, SessionConfig};
+use crate::door::Binding;
 use crate::effects::Effects;
 use crate::instruments::Instruments;
 use crate::limits::EARLY_BYTES_A_SESSION;
@@ -25,6 +26,8 @@ pub(super) struct FixSession {
     id: SessionId,
     session: Session,
     cl_ord_ids: ClOrdIds,
+    /// Whose it is for the trading day, of a template's instance.
+    binding: Option<Binding>,
     /// What was told last of its hours; `None` when it has no schedule.
     hours: Option<Option<Timestamp>>,
     /// When the last session day began.
@@ -110,6 +113,7 @@ impl FixSession {
             id: session.id,
             session: Session::new(settings),
             cl_ord_ids: ClOrdIds::new(*cl_ord_ids),
+            binding: None,
             hours: None,
             day: Timestamp::NONE,
             account: config.only_account(session.id).unwrap_or_default(),
@@ -131,9 +135,15 @@ impl FixSession {
     }
 
     /// The client is this one from now on, and has sent and received nothing.
-    pub(super) fn bind<E: Effects>(&mut self, client_comp_id: CompId, effects: &mut E) {
-        self.session.bind(client_comp_id);
+    pub(super) fn bind<E: Effects>(&mut self, binding: &Binding, effects: &mut E) {
+        self.binding = Some(*binding);
+        self.session.bind(binding.comp_id);
         self.tell_resets(effects);
+    }
+
+    /// Whose it is, of a template's instance.
+    pub(super) const fn binding(&self) -> Option<Binding> {
+        self.binding
     }
 
     /// Its hours are those of the session day that began then, or over. Only a day that is new starts the numbers again:
@@ -200,6 +210,7 @@ impl FixSession {
 
     /// A new trading day: ClOrdIDs may come again, but for those of orders that live on.
     pub(super) fn new_day(&mut self) {
+        self.binding = None;
         self.cl_ord_ids.new_day();
     }
 

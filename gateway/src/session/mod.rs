@@ -7,6 +7,7 @@ mod native;
 mod sent;
 
 use crate::config::{Config, ProtocolConfig, SessionConfig};
+use crate::door::Binding;
 use crate::effects::Effects;
 use crate::instruments::Instruments;
 use fix::{FixSession, NOBODY, Words};
@@ -288,13 +289,23 @@ impl Sessions {
     }
 
     /// A template's instance has a client, whose numbers start at 1.
-    pub(crate) fn bind<E: Effects>(&mut self, session: SessionId, client_comp_id: CompId, effects: &mut E) {
-        if let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0))
+    pub(crate) fn bind<E: Effects>(&mut self, binding: &Binding, effects: &mut E) {
+        if let Some(Some(entry)) = self.entries.get_mut(usize::from(binding.session.0))
             && let Protocol::Fix(fix) = &mut entry.protocol
         {
-            entry.name = client_comp_id;
-            fix.bind(client_comp_id, effects);
+            entry.name = binding.comp_id;
+            fix.bind(binding, effects);
         }
+    }
+
+    /// The clients of templates' instances, of the trading day so far.
+    pub(crate) fn bindings(&self) -> impl Iterator<Item = Binding> + '_ {
+        self.with_timers
+            .iter()
+            .filter_map(|&session| match &self.entry(session)?.protocol {
+                Protocol::Fix(fix) => fix.binding(),
+                Protocol::Native => None,
+            })
     }
 
     /// The hours of a session began or ended.
