@@ -153,6 +153,11 @@ impl Gateway {
                 while let Some(frame) = frames.next_frame() {
                     let application = session.on_frame(now, frame, &mut scratch, &mut Bytes(&mut self.out));
                     requests.extend(application.map(|application| fix_request(&application)));
+                    let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
+                    while let Some(early) = session.take_early(&mut buffer) {
+                        let application = session.on_early(now, early, &mut scratch, &mut Bytes(&mut self.out));
+                        requests.extend(application.map(|application| fix_request(&application)));
+                    }
                 }
                 requests
             }
