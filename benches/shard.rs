@@ -218,6 +218,7 @@ fn floor(batches: usize) -> Outcome<Vec<f64>> {
     let mut config = journal::Config::new(folder.path().join("floor"), "floor");
     config.ring_bytes = RING_BYTES;
     config.poll = Watermark::Appended.drainer_poll();
+    config.gather_bytes = Watermark::Appended.drainer_gather_bytes();
     let mut journal = JournalWriter::open(&config)?;
     let message = [0x5a; 48];
     let mut samples = Vec::with_capacity(batches);

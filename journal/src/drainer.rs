@@ -49,8 +49,10 @@ pub(crate) struct Settings {
     pub(crate) segment_bytes: u64,
     /// Past the page cache.
     pub(crate) direct: bool,
-    /// How long the ring is left alone when it was empty; zero to look all the time.
+    /// How long the ring is left alone after a look; zero to look all the time.
     pub(crate) poll: Duration,
+    /// What must have gathered meanwhile to look again at once, bytes.
+    pub(crate) gather_bytes: u64,
     /// How long written records wait for company before they are synced.
     pub(crate) sync_after: Duration,
 }
@@ -120,7 +122,9 @@ impl Drainer {
         loop {
             // Looked at first: what was appended before it was set is then seen below.
             let stopping = stop.load(Ordering::Acquire);
-            if self.turn()? {
+            let got_on = self.turn()?;
+            let gathered = self.ring.appended() - self.position;
+            if got_on && (stopping || gathered >= self.settings.gather_bytes) {
                 continue;
             }
             if stopping {

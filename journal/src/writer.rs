@@ -36,6 +36,9 @@ pub struct Config {
     /// How long the drainer sleeps when it finds the ring empty. It adds to the age of `Written`. Zero: it spins, on a
     /// core that it should have for itself.
     pub poll: Duration,
+    /// Records that have gathered meanwhile, bytes, for the drainer not to sleep after it wrote some. Zero: it sleeps only
+    /// when there are none.
+    pub gather_bytes: u64,
     /// How long written records wait for company before they are synced. It adds to the age of `Synced`, and while a sync
     /// is under way (40 to 140 µs) nothing is written.
     pub sync_after: Duration,
@@ -55,6 +58,7 @@ impl Config {
             segment_bytes: 64 << 20,
             direct_io: true,
             poll: Duration::from_millis(1),
+            gather_bytes: 0,
             sync_after: Duration::ZERO,
             cpus: Vec::new(),
         }
@@ -73,14 +77,23 @@ pub enum Watermark {
 }
 
 impl Watermark {
-    /// How long the drainer should sleep when the ring was empty ([`Config::poll`]) where outputs wait for this. Where none
-    /// waits for the drainer, it is lazy: it often shares a core with a thread that spins, and each look takes the core
-    /// from that thread twice.
+    /// How long the drainer should sleep ([`Config::poll`]) where outputs wait for this. Where none waits for the drainer,
+    /// it is lazy: it often shares a core with a thread that spins, and each look takes the core from that thread twice.
     #[must_use]
     pub const fn drainer_poll(self) -> Duration {
         match self {
             Self::Appended => Duration::from_millis(2),
             Self::Written | Self::Synced => Duration::from_micros(50),
+        }
+    }
+
+    /// What should gather before the drainer goes on without a pause ([`Config::gather_bytes`]) where outputs wait for this.
+    #[must_use]
+    pub const fn drainer_gather_bytes(self) -> u64 {
+        match self {
+            // A small part of any ring in use, and many blocks.
+            Self::Appended => 512 << 10,
+            Self::Written | Self::Synced => 0,
         }
     }
 }
@@ -143,6 +156,7 @@ impl JournalWriter {
             segment_bytes: config.segment_bytes,
             direct: config.direct_io,
             poll: config.poll,
+            gather_bytes: config.gather_bytes.min(config.ring_bytes as u64 / 8),
             sync_after: config.sync_after,
         };
         let recovered = recovery::recover(settings, config.ring_bytes)?;

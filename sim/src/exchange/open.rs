@@ -99,6 +99,7 @@ impl JournalConfig {
             segment_bytes: self.segment_bytes,
             direct_io: true,
             poll: self.watermark.drainer_poll(),
+            gather_bytes: self.watermark.drainer_gather_bytes(),
             sync_after: SYNC_AFTER,
             cpus: self.drainer_cpu.into_iter().collect(),
         }
