@@ -14,8 +14,8 @@ use types::{
     VenueId,
 };
 
-/// Version of the payloads' layouts.
-pub const RECORD_VERSION: u16 = 1;
+/// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
+pub const RECORD_VERSION: u16 = 2;
 
 /// A record, decoded.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,7 +7,7 @@ use crate::client_output::ClientOutputs;
 use crate::config::{Config, ShardConfig, VenueConfig};
 use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects};
-use crate::record::Record;
+use crate::record::{RECORD_VERSION, Record};
 use crate::shard::Shard;
 use crate::shared_limits::{Reservation, SharedLimits};
 use journal::{JournalError, JournalReader};
@@ -41,6 +41,8 @@ pub enum ReplayError {
     Read(JournalError),
     /// A record that this version does not know.
     Unknown { position: u64, kind: u16 },
+    /// A record whose payload another version laid out.
+    Version { position: u64, version: u16 },
     /// The journal was written under a config that decides otherwise.
     OtherConfig { journal: u64, config: u64 },
     /// The first output that came out differently.
@@ -546,6 +548,12 @@ impl<'a> Tape<'a> {
 
     fn advance(&mut self) -> Result<(), ReplayError> {
         match self.reader.next_record().map_err(ReplayError::Read)? {
+            Some(record) if record.version != RECORD_VERSION => {
+                return Err(ReplayError::Version {
+                    position: record.position,
+                    version: record.version,
+                });
+            }
             Some(record) => {
                 self.kind = record.kind;
                 self.time = record.time;
@@ -579,6 +587,11 @@ impl fmt::Display for ReplayError {
                     "record at {position} has kind {kind}, which this version does not know"
                 )
             }
+            Self::Version { position, version } => write!(
+                f,
+                "record at {position} is of record version {version}, this program writes {RECORD_VERSION}; replay it with \
+                 the program that wrote it, or begin an empty directory"
+            ),
             Self::OtherConfig { journal, config } => write!(
                 f,
                 "the journal was written under another config (fingerprint {journal:016x}, this one has {config:016x}); \

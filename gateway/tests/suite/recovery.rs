@@ -4,9 +4,10 @@ use crate::fix::{Logon, field, order};
 use crate::fixture::{FIX, Fixture, buy};
 use crate::resend::{ResendRequest, Said, body, number};
 use gateway::Config;
-use gateway::record::Record;
+use gateway::record::{RECORD_VERSION, Record};
 use gateway::replay::{self, ReplayError};
 use journal::{JournalReader, JournalWriter};
+use proto::journal::Kind;
 use std::path::Path;
 use types::{ExecType, NewOrder, Quantity, Request, ShardId, Timestamp};
 
@@ -46,6 +47,19 @@ fn another_limit_is_another_config() {
         replay::verify(&config, ShardId(0)),
         Err(ReplayError::OtherConfig { .. })
     ));
+}
+
+#[test]
+fn records_of_another_version_are_refused() {
+    let (config, _folder) = Fixture::new().stop();
+    let mut journal = JournalWriter::open(&config.journal.of_shard(ShardId(0))).expect("the journal goes on");
+    journal.append(Kind::Timer as u16, RECORD_VERSION + 1, Timestamp(1), &[&[0; 2]]);
+    journal.close().expect("the journal is written");
+    let error = replay::verify(&config, ShardId(0)).expect_err("nobody here knows that layout");
+    assert!(
+        matches!(error, ReplayError::Version { version, .. } if version == RECORD_VERSION + 1),
+        "{error}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Keys carry their units, and a key that nobody knows is refused. Nothing that decides has a default.
 
-use super::limits::{MAX_CLIENT_ORDERS, MAX_SESSIONS};
+use super::limits::{MAX_CLIENT_ORDERS, MAX_DESTINATIONS, MAX_SESSIONS};
 use super::live::journal_room;
 use super::market::{MarketCapacity, MarketConfig, SessionRules};
 use super::market_data::{FeedConfig, HistoryConfig};

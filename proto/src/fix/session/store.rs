@@ -3,6 +3,7 @@
 use crate::fix::{MAX_MESSAGE_LENGTH, msg_type};
 use alloc::boxed::Box;
 use alloc::vec;
+use core::hint::black_box;
 use types::Timestamp;
 
 /// Bodies of sent messages by sequence number. Two rings: one of entries, one of bytes. An entry is good as long as its
@@ -55,7 +56,7 @@ impl Store {
         };
         Self {
             entries: vec![empty; messages].into_boxed_slice(),
-            bytes: vec![0; bytes].into_boxed_slice(),
+            bytes: resident(bytes),
             written: 0,
             last: 0,
         }
@@ -144,6 +145,14 @@ pub(super) const fn is_resent(msg_type: &[u8]) -> bool {
             | msg_type::LOGOUT
             | msg_type::LOGON
     )
+}
+
+/// Zeros that are in memory: written, not only reserved, or a report would wait for the kernel wherever it is the first to
+/// touch a page.
+fn resident(length: usize) -> Box<[u8]> {
+    let mut bytes = vec![0; length].into_boxed_slice();
+    black_box(&mut bytes).fill(0);
+    bytes
 }
 
 #[cfg(test)]
