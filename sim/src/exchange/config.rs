@@ -285,6 +285,7 @@ impl raw::Exchange {
         }
         let history_window = self.history.as_ref().map_or(0, |history| history.window_messages);
         in_range("[history] window_messages", history_window, 0, WINDOW_MAX)?;
+        in_range("[feed] destinations", self.feed.destinations.len(), 1, MAX_DESTINATIONS)?;
         in_range(
             "[feed] retransmit_messages",
             self.feed.retransmit_messages,
