@@ -26,7 +26,7 @@ pub enum DictionaryError {
     NoHeaderOrTrailer,
     /// A group has no fields: its count's tag.
     EmptyGroup(u32),
-    /// Groups stand in groups more than [`GROUP_DEPTH_MAX`] deep: the tag of the innermost count.
+    /// Groups stand in groups more than `GROUP_DEPTH_MAX` deep: the tag of the innermost count.
     GroupDepth(u32),
     /// A message or a group has more than 512 fields: its name, or its count's tag.
     TooManyFields(String),
