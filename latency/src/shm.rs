@@ -19,7 +19,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::slice;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 /// A mapped file.
 #[derive(Debug)]
@@ -64,11 +64,7 @@ impl SharedMemory {
         if error != 0 {
             return Err(io::Error::from_raw_os_error(error));
         }
-        let memory = Self::map(file, length)?;
-        for page in memory.words().chunks(PAGE_WORDS) {
-            page[0].fetch_or(0, Ordering::Relaxed);
-        }
-        Ok(memory)
+        Self::map(file, length)
     }
 
     /// Maps the file `path` as it is.
@@ -89,13 +85,14 @@ impl SharedMemory {
             ));
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // All pages are mapped now, or an order would wait for the kernel wherever it is the first to touch one.
         // SAFETY: a new shared mapping of an open file, at an address of the kernel's choice; no existing memory is touched.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 length,
                 protection,
-                libc::MAP_SHARED,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
                 file.as_raw_fd(),
                 0,
             )
@@ -132,12 +129,22 @@ impl Drop for SharedMemory {
     }
 }
 
-/// Words in the smallest page.
-const PAGE_WORDS: usize = 4096 / 8;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn all_pages_are_in_memory_from_the_start() {
+        const LENGTH: usize = 1 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory");
+        let _memory = SharedMemory::create(&path, LENGTH).unwrap();
+        let mappings = fs::read_to_string("/proc/self/smaps").unwrap();
+        let (_, ours) = mappings.split_once(path.to_str().unwrap()).unwrap();
+        let in_memory = ours.lines().find(|line| line.starts_with("Rss:")).unwrap();
+        assert!(in_memory.contains(&format!(" {} kB", LENGTH / 1024)), "{in_memory}");
+    }
 
     #[test]
     fn what_one_mapping_stores_another_loads() {
