@@ -199,6 +199,19 @@ fn a_template_takes_new_clients_until_it_is_full_and_knows_them_again_after_a_cr
 }
 
 #[test]
+fn a_client_with_a_session_of_its_own_gets_no_instance_by_another_version() {
+    let template = TEMPLATE.replace("instances = 2", "instances = 2\nversions = [\"FIX.4.2\", \"FIX.4.4\"]");
+    let market = market(1, "", &template);
+    let (mut exchange, mut gateway) = start(&market);
+    let refused = FixClient::log_on(market.fix[0], "FIX.4.2", "TRADER", 1, "");
+    assert_refused(refused, "Incorrect BeginString");
+    let (_client, answer) = FixClient::log_on(market.fix[0], "FIX.4.2", "DESK1", 1, "");
+    assert!(is_logon(&answer), "{answer}");
+    gateway.stop();
+    exchange.stop();
+}
+
+#[test]
 fn a_thousand_clients_come_in_at_once() {
     const CLIENTS: usize = 1_000;
     assert!(

@@ -3,7 +3,7 @@
 use super::text::{parse_utc, text, utc, value};
 use super::written;
 use crate::Failure;
-use ::gateway::config::{Config, ProtocolConfig};
+use ::gateway::config::{Config, ProtocolConfig, User};
 use ::gateway::record::Record;
 use ::journal::JournalReader;
 use clap::Args;
@@ -152,7 +152,10 @@ impl Wanted {
             None => ids.extend(number),
             Some(config) => {
                 for session in &config.sessions {
-                    let is_user = matches!(&session.protocol, ProtocolConfig::Native { user, .. } if *user == name);
+                    let is_user = match &session.protocol {
+                        ProtocolConfig::Native { user, .. } => *user == name,
+                        ProtocolConfig::Fix { .. } => session.user == Some(User::Named(name.clone())),
+                    };
                     if is_user || number == Some(session.id) {
                         ids.insert(session.id);
                     }

@@ -165,7 +165,8 @@ impl Directory {
         })
     }
 
-    /// The session of a client: one that is written out for it, or an instance that is its own, or a free one.
+    /// The session of a client: one that is written out for it, or an instance that is its own, or a free one. A client with
+    /// a session of its own gets no other, or it would pass by what is asked of it there, with another version.
     fn find(&self, logon: &FixLogon<'_>) -> Result<usize, Refusal> {
         let is_meant = |entry: &FixEntry| entry.our_comp_id.as_bytes() == logon.target_comp_id;
         let rank = |entry: &FixEntry| match &entry.client {
@@ -179,6 +180,7 @@ impl Directory {
             .filter_map(|(place, entry)| Some((rank(entry)?, place)))
             .min();
         match found {
+            Some((1.., _)) if entries().any(|(_, entry)| rank(entry) == Some(0)) => Err(Refusal::BeginString),
             Some((_, place)) => Ok(place),
             None if entries().any(|(_, entry)| entry.is_taken_template(logon)) => Err(Refusal::TemplateFull),
             None if entries().any(|(_, entry)| rank(entry).is_some()) => Err(Refusal::BeginString),

@@ -75,11 +75,16 @@ pub(super) const TAGS: [u32; SLOTS] = [
     tag::MIN_QTY,
     tag::MAX_FLOOR,
     tag::EXPIRE_TIME,
+    tag::CASH_ORDER_QTY,
+    tag::EFFECTIVE_TIME,
     tag::EXEC_TYPE,
     tag::LEAVES_QTY,
     tag::MAX_SHOW,
     tag::PEG_OFFSET_VALUE,
     tag::EXEC_RESTATEMENT_REASON,
+    tag::DISCRETION_INST,
+    tag::DISCRETION_OFFSET_VALUE,
+    tag::PRICE_TYPE,
     tag::EXPIRE_DATE,
     tag::CXL_REJ_RESPONSE_TO,
     tag::MASS_CANCEL_REQUEST_TYPE,
@@ -90,6 +95,7 @@ pub(super) const TAGS: [u32; SLOTS] = [
     tag::MASS_STATUS_REQ_TYPE,
     tag::ORD_STATUS_REQ_ID,
     tag::COPY_MSG_INDICATOR,
+    tag::QTY_TYPE,
     tag::PEG_OFFSET_TYPE,
     tag::TOT_NUM_REPORTS,
     tag::LAST_RPT_REQUESTED,
@@ -101,7 +107,7 @@ pub(super) const TAGS: [u32; SLOTS] = [
 ];
 
 /// How many slots there are: a bit each in a set of 128.
-pub(super) const SLOTS: usize = 88;
+pub(super) const SLOTS: usize = 94;
 
 const _: () = assert!(SLOTS <= 128, "the set of filled slots has 128 bits");
 

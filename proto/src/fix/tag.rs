@@ -111,6 +111,18 @@ tags! {
     GAP_FILL_FLAG = 123;
     /// When an order expires.
     EXPIRE_TIME = 126;
+    /// Quantity as an amount of money.
+    CASH_ORDER_QTY = 152;
+    /// When an order begins to live.
+    EFFECTIVE_TIME = 168;
+    /// What the discretion of an order is relative to.
+    DISCRETION_INST = 388;
+    /// How far an order may go past its price.
+    DISCRETION_OFFSET_VALUE = 389;
+    /// What a price means.
+    PRICE_TYPE = 423;
+    /// What a quantity means.
+    QTY_TYPE = 854;
     /// The firm that a message is for, when a third party receives it.
     DELIVER_TO_COMP_ID = 128;
     /// Who within that firm.

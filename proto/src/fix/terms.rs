@@ -26,7 +26,8 @@ pub struct OrderFields {
     pub post_only: bool,
     /// What a pegged order follows, by ExecInst (18: R, M) or PegPriceType (1094: 5, 2).
     pub peg: Option<OrderType>,
-    /// An ExecInst (18), a PegPriceType (1094) or a PegOffsetType (836) asks for what is not traded here.
+    /// An ExecInst (18), a PegPriceType (1094), a PegOffsetType (836) or another field that changes what an order means asks
+    /// for what is not traded here.
     pub unsupported: bool,
     /// SelfMatchPreventionInstruction (2964) is another than 1, cancel the newest.
     pub unsupported_self_match: bool,
@@ -78,9 +79,7 @@ impl OrderFields {
             b"5" => fields.peg = Some(OrderType::PegPrimary),
             _ => fields.unsupported = true,
         }
-        if !matches!(message.get(tag::PEG_OFFSET_TYPE), b"" | b"0") {
-            fields.unsupported = true;
-        }
+        fields.unsupported |= !matches!(message.get(tag::PEG_OFFSET_TYPE), b"" | b"0") || asks_for_more(message);
         Ok(fields)
     }
 
@@ -120,6 +119,22 @@ impl OrderFields {
     }
 }
 
+/// Whether a field changes what price, quantity or time of an order mean: an order must not go out as another than it was
+/// meant.
+fn asks_for_more(message: &Message<'_>) -> bool {
+    let is_for_later = |text| time::parse_timestamp(text).is_none_or(|time| time > message.sending_time());
+    let is_absent = |tag| message.get(tag).is_empty();
+    let effective = message.get(tag::EFFECTIVE_TIME);
+    // Per unit, and units.
+    !matches!(message.get(tag::PRICE_TYPE), b"" | b"2")
+        || !matches!(message.get(tag::QTY_TYPE), b"" | b"0")
+        || !is_absent(tag::CASH_ORDER_QTY)
+        || !is_absent(tag::DISCRETION_INST)
+        || !is_absent(tag::DISCRETION_OFFSET_VALUE)
+        || (!effective.is_empty() && is_for_later(effective))
+        || (!is_absent(tag::EXPIRE_TIME) && !is_absent(tag::EXPIRE_DATE))
+}
+
 /// Those of all these fields.
 const SLOTS: SlotSet = bits_of(&[
     tag::EXEC_INST,
@@ -134,6 +149,12 @@ const SLOTS: SlotSet = bits_of(&[
     tag::PEG_PRICE_TYPE,
     tag::DISPLAY_QTY,
     tag::SELF_MATCH_PREVENTION_INSTRUCTION,
+    tag::CASH_ORDER_QTY,
+    tag::EFFECTIVE_TIME,
+    tag::DISCRETION_INST,
+    tag::DISCRETION_OFFSET_VALUE,
+    tag::PRICE_TYPE,
+    tag::QTY_TYPE,
 ]);
 
 fn parse_display(message: &Message<'_>) -> Result<Option<u64>, Violation> {

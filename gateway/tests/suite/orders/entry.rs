@@ -221,6 +221,21 @@ fn what_means_nothing_or_is_not_traded_is_refused_with_its_code() {
         (limit, "211=-0.02|", "11", "peg offset is not valid for this order"),
         (limit, "18=M|", "11", "order type or time in force is not supported"),
         (limit, "18=G|", "11", "order type or time in force is not supported"),
+        (limit, "423=1|", "11", "order type or time in force is not supported"),
+        (limit, "854=1|", "11", "order type or time in force is not supported"),
+        (limit, "152=1000|", "11", "order type or time in force is not supported"),
+        (
+            limit,
+            "388=0|389=1|",
+            "11",
+            "order type or time in force is not supported",
+        ),
+        (
+            limit,
+            "168=20991231-00:00:00|",
+            "11",
+            "order type or time in force is not supported",
+        ),
         (
             limit,
             "18=6|59=3|",
