@@ -411,7 +411,9 @@ impl Keeper {
         }
         match end {
             End::Refused(refusal) => tracing::warn!(%peer, reason = refusal.text(), "logon refused"),
-            _ => tracing::info!(%peer, reason = end.text(), "connection ended before a logon"),
+            // Whoever looks at a port and leaves, as monitors do, is no news.
+            End::Closed => tracing::info!(%peer, "connection ended before a logon"),
+            _ => tracing::warn!(%peer, reason = end.text(), "connection ended before a logon"),
         }
     }
 }
