@@ -380,12 +380,13 @@ fn a_definition_that_is_none_is_told() {
     assert!(error.unwrap_err().to_string().contains("more than 512 fields"));
 }
 
-/// A field of a message: most are as they should be, some are not.
+/// A field of a message: most are as they should be, some are not. No length of a data field is among them: the scan itself
+/// refuses one that is longer than the message, before any dictionary is asked.
 fn given() -> impl Strategy<Value = Given> {
     let tag = prop_oneof![
         8 => prop::sample::select(vec![11, 18, 21, 38, 40, 54, 55, 58, 60, 103, 167, 200, 273, 432, 9001]),
         4 => prop::sample::select(vec![453, 448, 447, 452, 802, 523, 803]),
-        1 => prop::sample::select(vec![34, 43, 49, 52, 56, 115, 112, 93, 999, 620, 5001, 7000, 100_000]),
+        1 => prop::sample::select(vec![34, 43, 49, 52, 56, 115, 112, 999, 620, 5001, 7000, 100_000]),
     ];
     let value = prop_oneof![
         4 => prop::sample::select(vec!["1", "2", "B", "CS", "99", "20260301-00:00:00", "10:00:00", "20260301", "1 G"]),
