@@ -313,6 +313,9 @@ fn a_password_opens_its_session_and_stands_nowhere() {
     gateway.stop();
     exchange.stop();
     market.assert_replay_is_identical(0);
+    // The user is a name of the session.
+    let (status, said) = market.run(&["journal", "--session", "desk7", "-c", "gateway.toml"]);
+    assert!(status.success() && said.contains("|49=DESK7|"), "{said}");
     assert!(
         is_anywhere(&market.path(""), b"553=desk7"),
         "the Logon is in the journal"

@@ -476,6 +476,19 @@ mod tests {
     }
 
     #[test]
+    fn a_feed_that_goes_nowhere_is_refused() {
+        let error = changed(
+            "destinations = [\"127.0.0.1:7101\", \"127.0.0.1:7102\", \"127.0.0.1:7103\"]",
+            "destinations = []",
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("[feed] destinations = 0 must be from 1 to 16"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn the_example_loads() {
         let config = ExchangeConfig::load(Path::new(PATH)).unwrap();
         assert!(config.instruments.ends_with("instruments.csv"));
