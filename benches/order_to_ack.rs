@@ -32,7 +32,7 @@ use types::{
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
-type BenchExchange = Exchange<AnyLink<UdpPeer>, AnyJournal>;
+type BenchExchange = Exchange<AnyLink, AnyJournal>;
 
 const ROUNDS: usize = 5;
 const ORDERS: usize = 20_000;

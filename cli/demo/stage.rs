@@ -7,8 +7,8 @@ use ::gateway::status::Status;
 use feeds::{Replay, UdpReceiver};
 use latency::clock::Clock;
 use latency::{Counter, Name, Phase, Recording, RecordingSummary};
+use net::Carrier;
 use net::link::AnyLink;
-use net::udp::UdpPeer;
 use sim::client::{Accounting, Client};
 use sim::exchange::{AnyJournal, Exchange};
 use sim::lossy::{Dropped, LossSwitch, Lossy};
@@ -19,7 +19,7 @@ use std::sync::mpsc::Sender;
 use types::{Duration, Timestamp};
 
 /// The exchange of the demo, with a network under it that can lose.
-pub(super) type DemoExchange = Exchange<AnyLink<Lossy<UdpPeer>>, AnyJournal>;
+pub(super) type DemoExchange = Exchange<AnyLink<Lossy<Carrier>>, AnyJournal>;
 
 /// What takes turns.
 pub(super) struct Stage {

@@ -22,8 +22,7 @@ use journal::{JournalError, JournalReader, JournalWriter};
 use latency::Recorder;
 use latency::clock::Clock;
 use net::link::{AnyLink, Resume};
-use net::udp::UdpPeer;
-use net::{Datagram, Link, SetupError};
+use net::{Carrier, Datagram, Link, SetupError};
 use rtrb::Consumer;
 use std::fmt;
 use std::io;
@@ -291,14 +290,14 @@ impl PreparedShard {
         }
     }
 
-    /// Runs it on a thread of its own. `wrap` may decorate the sockets of datagram links.
+    /// Runs it on a thread of its own. `wrap` may decorate the carriers of datagram links.
     ///
     /// # Errors
     /// The executor does not start, or an address cannot be had.
     pub fn run<D, W>(self, recorder: Recorder, wrap: W) -> io::Result<Running>
     where
         D: Datagram + 'static,
-        W: FnMut(UdpPeer) -> D + Send + 'static,
+        W: FnMut(Carrier) -> D + Send + 'static,
     {
         let (placement, clock) = (self.placement(), self.clock);
         executor::run(&placement, clock, move || {
@@ -330,7 +329,7 @@ impl PreparedShard {
     pub fn build<D, W>(self, recorder: Recorder, mut wrap: W) -> Result<impl Component, SetupError>
     where
         D: Datagram,
-        W: FnMut(UdpPeer) -> D,
+        W: FnMut(Carrier) -> D,
     {
         let Self {
             config,
@@ -496,7 +495,7 @@ fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
 fn link<D, W>(config: &LinkConfig, kept: &Kept, clock: Clock, wrap: &mut W) -> Result<AnyLink<D>, SetupError>
 where
     D: Datagram,
-    W: FnMut(UdpPeer) -> D,
+    W: FnMut(Carrier) -> D,
 {
     let resume = Resume {
         next_send: kept.next_send,

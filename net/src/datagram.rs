@@ -9,8 +9,9 @@ use std::io;
 /// checked that the datagram is a good one. From then on the end sends there. A peer that restarts may come from another
 /// port, so the learning end goes on hearing strangers; [`is_from_peer`](Self::is_from_peer) tells which datagram is whose.
 pub trait Datagram {
-    /// Sends one datagram to the peer. `false`: not now (the socket's buffer is full, or no peer is known yet) and the
-    /// datagram was not taken. A network that loses datagrams, or a peer that is not there, is no error.
+    /// Sends one datagram to the peer, at the latest with the next [`flush`](Self::flush). `false`: not now (the socket's
+    /// buffer is full, or no peer is known yet) and the datagram was not taken. A network that loses datagrams, or a peer
+    /// that is not there, is no error.
     ///
     /// # Errors
     /// The socket itself is unusable.
@@ -23,13 +24,22 @@ pub trait Datagram {
     /// The socket itself is unusable.
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Sends one datagram to the source of the datagram last received, which need not be the peer. For the steps of a
-    /// handshake, before the protocol above knows whether the source will be the peer.
+    /// Sends one datagram to the source of the datagram last received, which need not be the peer, as [`send`](Self::send)
+    /// does. For the steps of a handshake, before the protocol above knows whether the source will be the peer.
     ///
     /// # Errors
     /// The socket itself is unusable.
     fn reply(&mut self, datagram: &[u8]) -> io::Result<bool> {
         self.send(datagram)
+    }
+
+    /// Lets go of what was sent and still waits. Called after one or several sends; an end whose `send` is a system call
+    /// has nothing to do.
+    ///
+    /// # Errors
+    /// The socket itself is unusable.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
     /// Whether the datagram last received came from the peer.

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod allocation;
 pub mod buffer;
+pub mod carrier;
 pub mod cpu;
 pub mod datagram;
 pub mod error;
@@ -19,6 +20,7 @@ pub mod tcp;
 pub mod udp;
 
 pub use buffer::StreamBuffer;
+pub use carrier::{Carrier, CarrierConfig};
 pub use datagram::Datagram;
 pub use error::SetupError;
 pub use link::Link;

@@ -110,6 +110,10 @@ impl<D: Datagram> Datagram for Lossy<D> {
         self.device.reply(datagram)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        self.device.flush()
+    }
+
     fn is_from_peer(&self) -> bool {
         self.device.is_from_peer()
     }

@@ -10,8 +10,8 @@ use crate::limits::{
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
-use net::UdpOptions;
 use net::link::{LinkEnd, LtpLinkConfig, TcpLinkConfig};
+use net::{CarrierConfig, UdpOptions};
 use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig, Route,
     RouteKey,
@@ -288,7 +288,7 @@ fn ltp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
     Ok(net::link::LinkConfig::Ltp(LtpLinkConfig {
         end,
         ltp,
-        udp: UdpOptions::default(),
+        carrier: CarrierConfig::Udp(UdpOptions::default()),
     }))
 }
 

@@ -3,10 +3,10 @@
 //! The kind is looked at once a call, which the branch predictor knows beforehand.
 
 use super::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume, TcpLink, TcpLinkConfig};
+use crate::carrier::{Carrier, CarrierConfig};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
-use crate::options::{Readback, UdpOptions};
-use crate::udp::UdpPeer;
+use crate::options::Readback;
 use proto::ltp::{Config, Role};
 use std::io;
 use std::net::SocketAddr;
@@ -28,17 +28,17 @@ pub struct LtpLinkConfig {
     pub end: LinkEnd,
     /// The protocol's settings; session and longest message are the same at both ends.
     pub ltp: Config,
-    /// Socket options.
-    pub udp: UdpOptions,
+    /// What carries its datagrams.
+    pub carrier: CarrierConfig,
 }
 
-/// A link of either kind. `D` is the socket under LTP, or what decorates it.
+/// A link of either kind. `D` is the carrier under LTP, or what decorates it.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "there are a handful of links, and the smaller kind is the faster one"
 )]
-pub enum AnyLink<D = UdpPeer> {
+pub enum AnyLink<D = Carrier> {
     /// Over tuned TCP.
     Tcp(TcpLink),
     /// Over LTP.
@@ -51,7 +51,7 @@ impl LinkConfig {
     pub const fn memory(&self) -> usize {
         match self {
             Self::Tcp(config) => config.memory(),
-            Self::Ltp(config) => config.ltp.memory() + 2 * config.ltp.max_datagram,
+            Self::Ltp(config) => config.ltp.memory() + 2 * config.ltp.max_datagram + config.carrier.memory(),
         }
     }
 
@@ -89,12 +89,12 @@ impl AnyLink {
     /// # Errors
     /// The configuration contradicts itself, or the local address cannot be had.
     pub fn new(config: &LinkConfig, epoch_seed: u64, resume: Resume) -> Result<Self, SetupError> {
-        Self::with_datagrams(config, epoch_seed, resume, |socket| socket)
+        Self::with_datagrams(config, epoch_seed, resume, |carrier| carrier)
     }
 }
 
 impl<D: Datagram> AnyLink<D> {
-    /// As [`AnyLink::new`], with something around the socket of LTP: a network that loses, in a simulation.
+    /// As [`AnyLink::new`], with something around the carrier of LTP: a network that loses, in a simulation.
     ///
     /// # Errors
     /// As there.
@@ -102,7 +102,7 @@ impl<D: Datagram> AnyLink<D> {
         config: &LinkConfig,
         epoch_seed: u64,
         resume: Resume,
-        decorate: impl FnOnce(UdpPeer) -> D,
+        decorate: impl FnOnce(Carrier) -> D,
     ) -> Result<Self, SetupError> {
         match config {
             LinkConfig::Tcp(config) => TcpLink::new(config, resume).map(Self::Tcp),
@@ -121,7 +121,7 @@ impl<D: Datagram> AnyLink<D> {
     }
 }
 
-impl AnyLink<UdpPeer> {
+impl AnyLink<Carrier> {
     /// The address that a listening end is bound to, once port 0 has become one.
     #[must_use]
     pub fn local_addr(&self) -> Option<SocketAddr> {
@@ -133,18 +133,19 @@ impl AnyLink<UdpPeer> {
 }
 
 impl LtpLinkConfig {
-    /// Opens the socket and builds the end over it.
+    /// Opens the carrier and builds the end over it.
     fn build<D: Datagram>(
         &self,
         epoch_seed: u64,
         resume: Resume,
-        decorate: impl FnOnce(UdpPeer) -> D,
+        decorate: impl FnOnce(Carrier) -> D,
     ) -> Result<LtpLink<D>, SetupError> {
-        let (role, socket) = match self.end {
-            LinkEnd::Connect { peer, local } => (Role::Initiator, UdpPeer::connect(peer, local, &self.udp)?),
-            LinkEnd::Listen { local } => (Role::Acceptor, UdpPeer::learn(local, &self.udp)?),
+        let role = match self.end {
+            LinkEnd::Connect { .. } => Role::Initiator,
+            LinkEnd::Listen { .. } => Role::Acceptor,
         };
-        LtpLink::new(decorate(socket), role, &self.ltp, epoch_seed, resume).map_err(|error| {
+        let carrier = Carrier::open(&self.carrier, self.end)?;
+        LtpLink::new(decorate(carrier), role, &self.ltp, epoch_seed, resume).map_err(|error| {
             let doing = format!("building the link of session {}", self.ltp.session);
             let source = io::Error::new(io::ErrorKind::InvalidInput, error);
             SetupError::new(doing, source, "correct the link's settings")
@@ -195,6 +196,7 @@ impl<D: Datagram> Link for AnyLink<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::UdpOptions;
     use proto::soup::{Password, SessionName, UserName};
     use types::{Duration, SessionId};
 
@@ -206,8 +208,8 @@ mod tests {
             return LinkConfig::Tcp(TcpLinkConfig::new(end, user_name, password, session));
         }
         let ltp = Config::new(SessionId(1), 64, 64);
-        let udp = UdpOptions::default();
-        LinkConfig::Ltp(LtpLinkConfig { end, ltp, udp })
+        let carrier = CarrierConfig::Udp(UdpOptions::default());
+        LinkConfig::Ltp(LtpLinkConfig { end, ltp, carrier })
     }
 
     /// Takes turns with both ends until the first message has come to the second.
@@ -257,7 +259,7 @@ mod tests {
         let config = LinkConfig::Ltp(LtpLinkConfig {
             end,
             ltp: wrong,
-            udp: UdpOptions::default(),
+            carrier: CarrierConfig::Udp(UdpOptions::default()),
         });
         let text = AnyLink::new(&config, 1, Resume::START).unwrap_err().to_string();
         assert!(text.starts_with("building the link of session 7: window"), "{text}");

@@ -93,6 +93,7 @@ impl<D: Datagram> LtpLink<D> {
             self.bytes_sent += length as u64;
             // A reply that finds no room is a lost one: the initiator asks again.
             self.datagrams.reply(&self.output[..length])?;
+            self.datagrams.flush()?;
         }
         Ok(())
     }
@@ -101,11 +102,11 @@ impl<D: Datagram> LtpLink<D> {
         while let Some(length) = self.connection.poll_transmit(now, watermark, &mut self.output) {
             if !self.datagrams.send(&self.output[..length])? {
                 // The socket's buffer is full: this one is lost and will be repaired, the rest waits for the next turn.
-                return Ok(());
+                break;
             }
             self.bytes_sent += length as u64;
         }
-        Ok(())
+        self.datagrams.flush()
     }
 
     fn fail(&mut self, now: Timestamp, error: &io::Error) {

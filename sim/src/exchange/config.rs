@@ -11,7 +11,7 @@ use super::room;
 use super::schedule::AuctionTimes;
 use matcher::SelfMatch;
 use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, TcpLinkConfig};
-use net::options::UdpOptions;
+use net::{CarrierConfig, UdpOptions};
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use proto::soup::{Password, SessionName, UserName};
@@ -403,7 +403,7 @@ impl raw::Session {
         Ok(LinkConfig::Ltp(LtpLinkConfig {
             end: self.end(),
             ltp,
-            udp: UdpOptions::default(),
+            carrier: CarrierConfig::Udp(UdpOptions::default()),
         }))
     }
 

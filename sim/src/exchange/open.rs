@@ -7,9 +7,8 @@ use super::recovery::Recovery;
 use journal::{JournalReader, JournalWriter, Watermark};
 use latency::Recorder;
 use latency::clock::Clock;
-use net::Datagram;
 use net::link::{AnyLink, Resume};
-use net::udp::UdpPeer;
+use net::{Carrier, Datagram};
 use proto::journal::Kind;
 use proto::mold::Session;
 use std::time::Duration;
@@ -25,7 +24,7 @@ pub enum AnyJournal {
 }
 
 impl<D: Datagram> Exchange<AnyLink<D>, AnyJournal> {
-    /// Opens an exchange: goes on where its journal ended, or begins. `decorate` may put something around the sockets of
+    /// Opens an exchange: goes on where its journal ended, or begins. `decorate` may put something around the carriers of
     /// LTP, such as a network that loses.
     ///
     /// # Errors
@@ -35,7 +34,7 @@ impl<D: Datagram> Exchange<AnyLink<D>, AnyJournal> {
         instruments: Vec<Instrument>,
         clock: Clock,
         recorder: Recorder,
-        mut decorate: impl FnMut(UdpPeer) -> D,
+        mut decorate: impl FnMut(Carrier) -> D,
     ) -> Result<Self, StartError> {
         let core = config.core(instruments);
         let now = clock.now();

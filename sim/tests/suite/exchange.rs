@@ -5,8 +5,8 @@ use latency::clock::Clock;
 use latency::{Header, Record, Recorder, Recording};
 use net::Link;
 use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
-use net::options::UdpOptions;
 use net::udp::UdpSocket;
+use net::{CarrierConfig, UdpOptions};
 use proto::itch::{AddOrder, BuySell, OrderExecuted, Stamp, Stock};
 use proto::ltp;
 use proto::mold::{Content, MAX_PACKET_LENGTH, Packet, PacketWriter, Request as GapRequest, Session};
@@ -82,7 +82,7 @@ fn gateway(peer: SocketAddr, epoch: u64, resume: Resume) -> AnyLink {
     let config = LtpLinkConfig {
         end: LinkEnd::Connect { peer, local: None },
         ltp: ltp::Config::new(SESSION, 256, MAX_MESSAGE_LENGTH),
-        udp: UdpOptions::default(),
+        carrier: CarrierConfig::Udp(UdpOptions::default()),
     };
     AnyLink::new(&LinkConfig::Ltp(config), epoch, resume).expect("a link")
 }
