@@ -6,7 +6,7 @@
 use crate::client_output::ClientOutput;
 use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::door::{Arrival, Delivery, Hello, Refusal, refuse_fix};
-use crate::limits::{MAX_READY_SOCKETS, MAX_SEND_STALL_NS, RECEIVE_BUFFER_BYTES};
+use crate::limits::{MAX_READY_SOCKETS, MAX_SEND_STALL_NS, MAX_SOCKETS_LOOKED_AT, RECEIVE_BUFFER_BYTES};
 use crate::live::Live;
 use crate::record::Record;
 use crate::shard::Shard;
@@ -30,6 +30,8 @@ pub(crate) struct Clients {
     slots: Vec<Slot>,
     /// By session id: its slot.
     places: Box<[Option<u32>]>,
+    /// Slots that have a connection.
+    connected: Vec<usize>,
     /// The name of the running session in SoupBinTCP: numbers start anew with it.
     session_name: SessionName,
     /// When the next heartbeat of a native session may be due.
@@ -125,6 +127,7 @@ impl Clients {
         Ok(Self {
             arrivals,
             poller: Poller::new(MAX_READY_SOCKETS)?,
+            connected: Vec::with_capacity(slots.len()),
             slots,
             places,
             session_name: session_name(config.trading_day),
@@ -143,8 +146,8 @@ impl Clients {
     }
 
     /// Clients that are logged on.
-    pub(crate) fn connected(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.connection.is_some()).count()
+    pub(crate) const fn connected(&self) -> usize {
+        self.connected.len()
     }
 
     /// Counts since start.
@@ -157,6 +160,44 @@ impl Clients {
         // Counted before the poll: a client that comes back has closed its old connection before, so the poll tells of
         // that first.
         let arrived = self.arrivals.slots();
+        let came = if self.are_few() {
+            self.receive_from_each(shard, live)
+        } else {
+            self.receive_from_ready(shard, live)
+        };
+        if arrived > 0 {
+            self.welcome(arrived, shard, live);
+        }
+        if self.paused > 0 {
+            self.resume(shard, live);
+        }
+        if live.now >= self.next_timeout {
+            self.timeouts(shard, live);
+        }
+        came || arrived > 0
+    }
+
+    /// Whether to look at each socket is cheaper than to ask which is ready, and no socket is waited for to take more.
+    fn are_few(&self) -> bool {
+        let is_full = |&place: &usize| {
+            let connection = self.slots[place].connection.as_ref();
+            connection.is_some_and(|connection| connection.full_since.is_some())
+        };
+        self.connected.len() <= MAX_SOCKETS_LOOKED_AT && !self.connected.iter().any(is_full)
+    }
+
+    fn receive_from_each<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) -> bool {
+        let mut came = false;
+        // From the end, because a connection that ends leaves the list.
+        for index in (0..self.connected.len()).rev() {
+            if let Some(&place) = self.connected.get(index) {
+                came |= self.readable(place, shard, live);
+            }
+        }
+        came
+    }
+
+    fn receive_from_ready<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) -> bool {
         let ready = self.poller.poll(Duration(0)).unwrap_or(0);
         for index in 0..ready {
             let ready = self.poller.ready(index);
@@ -168,16 +209,7 @@ impl Clients {
                 self.readable(place, shard, live);
             }
         }
-        if arrived > 0 {
-            self.welcome(arrived, shard, live);
-        }
-        if self.paused > 0 {
-            self.resume(shard, live);
-        }
-        if live.now >= self.next_timeout {
-            self.timeouts(shard, live);
-        }
-        ready > 0 || arrived > 0
+        ready > 0
     }
 
     /// Takes so many things from the door, as far as the journal has room for what comes of them.
@@ -271,6 +303,7 @@ impl Clients {
             }
         };
         self.slots[place].open(Connection::new(stream, peer, wire), &bytes);
+        self.connected.push(place);
         if let Some(output) = live.clients.wake(session) {
             output.connect(next);
             output.push_unnumbered(&answer[..length]);
@@ -302,28 +335,40 @@ impl Clients {
         stream.close();
     }
 
-    /// Takes what the socket has and handles what is whole.
-    fn readable<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) {
-        let Some(slot) = self.slots.get_mut(place) else { return };
-        let Some(connection) = &mut slot.connection else { return };
+    /// Takes what the socket has and handles what is whole. Whether anything came.
+    fn readable<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) -> bool {
+        let Some(slot) = self.slots.get_mut(place) else {
+            return false;
+        };
+        let Some(connection) = &mut slot.connection else {
+            return false;
+        };
         if connection.is_paused {
-            return; // The kernel keeps it; TCP tells the client to wait.
+            return false; // The kernel keeps it; TCP tells the client to wait.
         }
         let end = match connection.stream.recv(&mut slot.buffer[slot.end..]) {
             Ok(Received::Bytes(count)) => {
                 slot.end += count;
                 live.received();
-                return self.frames(place, shard, live);
+                self.frames(place, shard, live);
+                return true;
             }
-            Ok(Received::Nothing) => return,
+            Ok(Received::Nothing) => return false,
             Ok(Received::Closed) | Err(_) => End::Closed,
         };
         self.end(place, end, shard, live);
+        true
+    }
+
+    /// Handles the whole frames in a slot's buffer, and sends what of it had to wait for more.
+    fn frames<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) {
+        self.each_frame(place, shard, live);
+        live.release_held();
     }
 
     /// Handles the whole frames in a slot's buffer, and what TLS has decrypted and could not give for want of room there:
     /// no readiness tells of that.
-    fn frames<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) {
+    fn each_frame<L: Link>(&mut self, place: usize, shard: &mut Shard, live: &mut Live<L>) {
         loop {
             match self.frame(place, shard, live) {
                 Step::Used(count) => self.slots[place].start += count,
@@ -367,7 +412,7 @@ impl Clients {
                     Step::Used(skip)
                 }
                 fix::Frame::Message(length) => {
-                    desk.message(&bytes[..length]);
+                    desk.message(&bytes[..length], length < bytes.len());
                     Step::Used(length)
                 }
             },
@@ -482,6 +527,7 @@ impl Clients {
         slot.start = 0;
         slot.end = 0;
         let session = slot.session;
+        self.connected.retain(|&other| other != place);
         connection.stream.close();
         self.counters.closed += 1;
         match end {
@@ -547,7 +593,7 @@ impl<L: Link> Desk<'_, L> {
             Err(_) => return Step::End(End::Malformed),
         };
         match server.on_packet(self.live.now, packet) {
-            Ok(Some(ServerEvent::Message(message))) => self.message(message),
+            Ok(Some(ServerEvent::Message(message))) => self.message(message, used < bytes.len()),
             Ok(Some(ServerEvent::Logout)) => return Step::End(End::Closed),
             Ok(Some(ServerEvent::Debug(_)) | None) => {}
             // A second login is none of what a client may send.
@@ -556,9 +602,10 @@ impl<L: Link> Desk<'_, L> {
         Step::Used(used)
     }
 
-    /// A message of a client: into the journal, then to the shard.
-    fn message(&mut self, message: &[u8]) {
+    /// A message of a client: into the journal, then to the shard. More may follow it in the buffer.
+    fn message(&mut self, message: &[u8], more_follows: bool) {
         let session = self.session;
+        self.live.expect_more(more_follows);
         self.live.append(&Record::ClientMessage { session, message });
         self.shard.on_client_message(self.live.now, session, message, self.live);
     }

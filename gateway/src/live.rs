@@ -4,7 +4,8 @@ use crate::client_output::ClientOutputs;
 use crate::crossing::{Crossing, Lane};
 use crate::effects::{Destination, Effects};
 use crate::limits::{
-    JOURNAL_RESERVE_BYTES, MAX_REPORT_LENGTH, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES, REPORTS_HELD_A_TURN,
+    JOURNAL_RESERVE_BYTES, MAX_ORDERS_HELD, MAX_REPORT_LENGTH, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
+    REPORTS_HELD_A_TURN,
 };
 use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
@@ -40,6 +41,10 @@ pub(crate) struct Live<L> {
     pub(crate) shared: SharedLimits,
     pub(crate) crossings: Vec<Crossing>,
     pub(crate) recalls: Recalls,
+    /// More of what the client at hand has sent follows, so messages to venues may wait for it and share a datagram.
+    more_follows: bool,
+    /// Messages that wait so.
+    held: usize,
     recording: Recording,
 }
 
@@ -51,6 +56,8 @@ struct Recording {
     stamps: Stamps,
     /// When the message at hand came from its venue.
     venue_received: Timestamp,
+    /// Orders that wait in a link for those behind them; t6 is added when they have been handed to the socket.
+    orders: Vec<GatewayOrder>,
     /// Reports encoded in this turn; t8 is added when they have been handed to the socket.
     reports: Vec<GatewayReport>,
 }
@@ -75,6 +82,7 @@ impl<L: Link> Live<L> {
             recorder,
             stamps: Stamps::default(),
             venue_received: Timestamp::NONE,
+            orders: Vec::with_capacity(MAX_ORDERS_HELD),
             reports: Vec::with_capacity(REPORTS_HELD_A_TURN),
         };
         let now = clock.now();
@@ -91,6 +99,8 @@ impl<L: Link> Live<L> {
             shared,
             crossings,
             recalls,
+            more_follows: false,
+            held: 0,
             recording,
         }
     }
@@ -119,6 +129,31 @@ impl<L: Link> Live<L> {
     pub(crate) fn received(&mut self) {
         if self.recording.recorder.is_on() {
             self.recording.stamps = Stamps::received(self.clock.now());
+        }
+    }
+
+    /// Whether the client at hand has sent more than the message that is handled next.
+    pub(crate) fn expect_more(&mut self, more_follows: bool) {
+        self.more_follows = more_follows;
+    }
+
+    /// Sends what waited in the links for more.
+    pub(crate) fn release_held(&mut self) {
+        self.more_follows = false;
+        if self.held == 0 {
+            return;
+        }
+        self.held = 0;
+        let (now, open) = (self.now, self.open_position());
+        for link in &mut self.links {
+            link.flush(now, open);
+        }
+        if !self.recording.orders.is_empty() {
+            let sent = self.clock.now();
+            for mut order in self.recording.orders.drain(..) {
+                order.stamps.mark(Tap::VenueSent, sent);
+                self.recording.recorder.push(order);
+            }
         }
     }
 
@@ -281,9 +316,12 @@ impl<L: Link> Effects for Live<L> {
         let given = self.links[link].send(message, position);
         debug_assert_eq!(given, sequence, "journal and link count alike");
         self.venue_sequences[link] = sequence.next();
-        // At once, not at the end of the turn: this is what the whole program is for.
-        let open = self.open_position();
-        self.links[link].flush(self.now, open);
+        self.held += 1;
+        // At once, not at the end of the turn: this is what the whole program is for. But what stands behind it in the
+        // client's buffer is decided sooner than a datagram is sent.
+        if !self.more_follows || self.held >= MAX_ORDERS_HELD {
+            self.release_held();
+        }
     }
 
     fn to_shard(&mut self, shard: ShardId, lane: Lane, message: &[u8]) {
@@ -314,7 +352,7 @@ impl<L: Link> Effects for Live<L> {
     }
 
     fn order_taken(&mut self, order: &NewOrder, number: ClientOrderId, order_id: OrderId, verdict: Reason) {
-        self.recording.recorder.push(GatewayOrder {
+        let order = GatewayOrder {
             protocol: self.clients.protocol(order.session),
             reason: verdict,
             session: order.session,
@@ -324,7 +362,12 @@ impl<L: Link> Effects for Live<L> {
             trigger: order.trigger,
             kernel_received: Timestamp::NONE,
             stamps: self.recording.stamps,
-        });
+        };
+        if self.held > 0 && verdict == Reason::None {
+            self.recording.orders.push(order);
+        } else {
+            self.recording.recorder.push(order);
+        }
     }
 
     fn reported(&mut self, report: &ExecReport) {

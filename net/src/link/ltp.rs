@@ -13,6 +13,20 @@ use types::{SequenceNumber, Timestamp};
 /// Datagrams received in one `poll` without an event among them, at most: a flood of nonsense cannot hold the turn.
 const RECEIVES_MAX: usize = 64;
 
+/// What the last look into the socket found.
+///
+/// To look once more after a datagram costs a system call, and the answer waits for it. On a quiet link that is left to
+/// the next turn. On a busy one everything is taken, so that the answers share datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    /// Nothing.
+    Quiet,
+    /// The first datagram after nothing.
+    First,
+    /// One of several.
+    Busy,
+}
+
 /// One end of a link over LTP.
 #[derive(Debug)]
 pub struct LtpLink<D> {
@@ -20,6 +34,7 @@ pub struct LtpLink<D> {
     connection: Connection,
     input: Box<[u8]>,
     output: Box<[u8]>,
+    look: Look,
     /// Why the socket failed last.
     failure: io::ErrorKind,
     strangers: u64,
@@ -51,6 +66,7 @@ impl<D: Datagram> LtpLink<D> {
             // One byte more, so that a datagram that was cut off is longer than any good one.
             input: vec![0; config.max_datagram + 1].into(),
             output: vec![0; config.max_datagram].into(),
+            look: Look::Quiet,
             failure: io::ErrorKind::Other,
             strangers: 0,
             bytes_sent: 0,
@@ -154,9 +170,22 @@ impl<D: Datagram> Link for LtpLink<D> {
             if let Some(event) = self.next_event(buffer) {
                 return Some(event);
             }
+            if self.look == Look::First {
+                self.look = Look::Busy;
+                return None;
+            }
             let received = match self.datagrams.recv(&mut self.input) {
-                Ok(None) => return None,
-                Ok(Some(length)) => self.receive(now, length),
+                Ok(None) => {
+                    self.look = Look::Quiet;
+                    return None;
+                }
+                Ok(Some(length)) => {
+                    self.look = match self.look {
+                        Look::Quiet => Look::First,
+                        Look::First | Look::Busy => Look::Busy,
+                    };
+                    self.receive(now, length)
+                }
                 Err(error) => Err(error),
             };
             if let Err(error) = received {

@@ -85,7 +85,7 @@ impl Config {
             max_message,
             max_datagram: 1_472,
             packing: true,
-            ack_delay: Duration::from_micros(10),
+            ack_delay: Duration::from_micros(25),
             reorder_allowance: Duration(0),
             rto_floor: Duration::from_micros(50),
             rto_ceiling: Duration::from_millis(2),

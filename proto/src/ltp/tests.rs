@@ -163,7 +163,10 @@ impl Pair {
 }
 
 fn config() -> Config {
-    Config::new(SessionId(7), 64, 48)
+    Config {
+        ack_delay: Duration::from_micros(10),
+        ..Config::new(SessionId(7), 64, 48)
+    }
 }
 
 fn kind(datagram: &[u8]) -> Kind {

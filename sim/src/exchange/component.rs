@@ -155,12 +155,15 @@ impl<L: Link, J: Journal> Exchange<L, J> {
     }
 
     /// Does what there is to do at `now` and never blocks. Whether there was anything.
+    ///
+    /// What requests changed in the market is published in the next turn: so no report waits for the feed, neither here
+    /// nor at a gateway that takes turns with this in one thread.
     pub fn turn(&mut self, now: Timestamp) -> bool {
-        let mut worked = self.take_timers(now);
+        let mut worked = self.publish(now);
+        worked |= self.feed.answer(now, &mut self.live.engine.publisher);
+        worked |= self.take_timers(now);
         worked |= self.take_requests(now);
         self.live.flush(now);
-        worked |= self.feed.answer(&mut self.live.engine.publisher);
-        worked |= self.publish(now);
         for _ in 0..HistorySocket::PER_TURN {
             if !self.take_history(now) {
                 break;

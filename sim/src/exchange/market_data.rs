@@ -11,7 +11,7 @@ use net::udp::UdpSocket;
 use proto::mold::{Event, HEADER_LENGTH, Header, MAX_PACKET_LENGTH, Publisher, Receiver, ReceiverConfig};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use types::{Timestamp, Trigger};
+use types::{Duration, Timestamp, Trigger};
 use zerocopy::FromBytes;
 
 /// Where the feed is published.
@@ -51,8 +51,14 @@ pub struct SocketCounters {
 pub(super) struct FeedSocket {
     config: FeedConfig,
     socket: UdpSocket,
+    /// When requests are looked for next.
+    next_look: Timestamp,
     pub(super) counters: SocketCounters,
 }
+
+/// Requests for what was missed are looked for this often: an empty look costs a system call, and whoever asks has lost
+/// far more time.
+const ASKED_EVERY: Duration = Duration::from_micros(100);
 
 /// The incoming side.
 pub(super) struct HistorySocket {
@@ -84,6 +90,7 @@ impl FeedSocket {
         Ok(Self {
             config: config.clone(),
             socket,
+            next_look: Timestamp::NONE,
             counters: SocketCounters::default(),
         })
     }
@@ -119,8 +126,12 @@ impl FeedSocket {
         true
     }
 
-    /// Answers requests for retransmission.
-    pub(super) fn answer(&mut self, publisher: &mut Publisher) -> bool {
+    /// Answers requests for retransmission, which it looks for every [`ASKED_EVERY`].
+    pub(super) fn answer(&mut self, now: Timestamp, publisher: &mut Publisher) -> bool {
+        if now < self.next_look {
+            return false;
+        }
+        self.next_look = now + ASKED_EVERY;
         // One byte more than a request, so that what is longer is seen to be none.
         let mut request = [0; HEADER_LENGTH + 1];
         let mut packet = [0; MAX_PACKET_LENGTH];
@@ -198,9 +209,9 @@ impl HistorySocket {
             join: proto::mold::Join::First,
             window,
             max_message: proto::itch::MAX_MESSAGE_LENGTH,
-            request_interval: types::Duration::from_millis(2),
-            give_up: types::Duration::from_secs(1),
-            session_timeout: types::Duration::from_secs(5),
+            request_interval: Duration::from_millis(2),
+            give_up: Duration::from_secs(1),
+            session_timeout: Duration::from_secs(5),
         }
     }
 

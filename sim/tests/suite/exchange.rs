@@ -245,7 +245,7 @@ fn orders_history_and_the_feed_meet_over_sockets() {
     };
     let to = world.exchange.feed_addr().unwrap();
     assert!(world.other.send_to(request.header().as_bytes(), to).unwrap());
-    world.exchange.turn(world.now);
+    world.exchange.turn(world.now + Duration::from_millis(1));
     let mut packet = [0; MAX_PACKET_LENGTH];
     let (length, _) = world.other.recv_from(&mut packet).unwrap().expect("an answer");
     let mut again = Seen::default();
@@ -313,6 +313,8 @@ fn a_restarted_exchange_goes_on_where_it_was() {
         world.now = world.now + Duration::from_micros(10);
         world.exchange.turn(world.now);
     }
+    // The feed hears of it in the next turn.
+    world.exchange.turn(world.now);
 
     let World {
         exchange,
