@@ -4,7 +4,7 @@
 //! it is cleared in between: a set of bits says which slots this message has filled.
 
 use super::field::{Fields, Place, RejectReason, Violation};
-use super::slots::{HEADER_SLOTS, HEADER_WITHOUT_SLOT, SLOTS, SlotSet, slot_of};
+use super::slots::{HEADER_SLOTS, HEADER_WITHOUT_SLOT, SLOTS, SlotSet, bit_of, slot_of};
 use super::time::KnownDate;
 use super::{MAX_MESSAGE_LENGTH, MAX_SEQUENCE, MAX_VALUE_LENGTH, msg_type, tag, value};
 use core::fmt;
@@ -121,7 +121,7 @@ impl<'f> Message<'f> {
     pub fn get(&self, tag: u32) -> &'f [u8] {
         let slot = slot_of(tag);
         assert!(slot < HEADER_WITHOUT_SLOT, "no slot for this tag");
-        if !is_filled(&self.filled, slot) {
+        if !is_filled(self.filled, slot) {
             return b"";
         }
         let [start, end] = self.spans[usize::from(slot)];
@@ -147,7 +147,7 @@ impl<'f> Message<'f> {
     /// Whether the message has a value in any of these slots, see [`bits_of`](super::slots::bits_of).
     #[inline]
     pub(super) const fn has_any(&self, slots: SlotSet) -> bool {
-        self.filled[0] & slots[0] | self.filled[1] & slots[1] != 0
+        self.filled & slots != 0
     }
 
     /// BeginString (8).
@@ -248,6 +248,9 @@ impl<'f> Message<'f> {
     }
 
     /// Turns the header's values into what they mean, and looks for those that are missing.
+    ///
+    /// Inlined, so that the message is put together once: a copy right behind the writes of its parts waits for them.
+    #[inline(always)]
     fn read_header(&mut self) {
         let sequence = self.get(tag::MSG_SEQ_NUM);
         self.sequence = value::parse_u64(sequence).filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence));
@@ -257,7 +260,7 @@ impl<'f> Message<'f> {
             return;
         }
         // A value that is there is not empty.
-        let missing = REQUIRED.into_iter().find(|&tag| !is_filled(&self.filled, slot_of(tag)));
+        let missing = REQUIRED.into_iter().find(|&tag| !is_filled(self.filled, slot_of(tag)));
         self.violation = match (missing, self.sequence) {
             (Some(tag), _) => Some(Violation::missing(tag)),
             (None, None) => Some(Violation::incorrect(tag::MSG_SEQ_NUM)),
@@ -337,7 +340,7 @@ impl<'s> Scan<'s> {
         Self {
             spans: &mut scratch.spans,
             date: &mut scratch.date,
-            filled: [0; 2],
+            filled: 0,
             times: Times {
                 sending: Timestamp::NONE,
                 orig_sending: Timestamp::NONE,
@@ -359,7 +362,7 @@ impl<'s> Scan<'s> {
         if slot >= HEADER_WITHOUT_SLOT {
             return;
         }
-        if is_filled(&self.filled, slot) {
+        if is_filled(self.filled, slot) {
             return self.note(Violation::new(RejectReason::TagAppearsTwice, place.tag));
         }
         self.fill(slot, place);
@@ -373,7 +376,7 @@ impl<'s> Scan<'s> {
             self.note(Violation::incorrect(place.tag));
             return;
         }
-        self.filled[usize::from(slot / 64 % 2)] |= 1 << (slot % 64);
+        self.filled |= bit_of(slot);
         self.spans[usize::from(slot)] = [place.start as u16, place.end as u16];
     }
 
@@ -396,7 +399,7 @@ impl<'s> Scan<'s> {
     fn read_times(&mut self, bytes: &[u8]) {
         for tag in [tag::SENDING_TIME, tag::ORIG_SENDING_TIME, tag::TRANSACT_TIME] {
             let slot = slot_of(tag);
-            if !is_filled(&self.filled, slot) {
+            if !is_filled(self.filled, slot) {
                 continue;
             }
             let [start, end] = self.spans[usize::from(slot)];
@@ -408,7 +411,7 @@ impl<'s> Scan<'s> {
 
     fn body_of(&self, bytes: &[u8]) -> Body {
         const MSG_TYPE: u8 = slot_of(tag::MSG_TYPE);
-        if !is_filled(&self.filled, MSG_TYPE) {
+        if !is_filled(self.filled, MSG_TYPE) {
             return Body::Unread;
         }
         let [start, end] = self.spans[usize::from(MSG_TYPE)];
@@ -442,8 +445,8 @@ impl<'s> Scan<'s> {
 }
 
 #[inline]
-const fn is_filled(filled: &SlotSet, slot: u8) -> bool {
-    filled[(slot / 64 % 2) as usize] & 1 << (slot % 64) != 0
+const fn is_filled(filled: SlotSet, slot: u8) -> bool {
+    filled & bit_of(slot) != 0
 }
 
 /// The bytes of a message's fields but CheckSum.

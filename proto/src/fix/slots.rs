@@ -130,19 +130,30 @@ pub(super) const fn slot_of(tag: u32) -> u8 {
 
 /// The slots of some tags, as bits.
 pub(super) const fn bits_of(tags: &[u32]) -> SlotSet {
-    let mut bits = [0; 2];
+    let mut bits = 0;
     let mut index = 0;
     while index < tags.len() {
         let slot = slot_of(tags[index]);
         assert!((slot as usize) < SLOTS, "a tag without a slot");
-        bits[(slot / 64) as usize] |= 1 << (slot % 64);
+        bits |= bit_of(slot);
         index += 1;
     }
     bits
 }
 
+/// The bit of a slot. Put together of halves, because a shift of 128 bits by a variable goes through memory.
+#[inline(always)]
+pub(super) const fn bit_of(slot: u8) -> SlotSet {
+    let half = 1_u64 << (slot % 64);
+    if slot < 64 {
+        half as SlotSet
+    } else {
+        (half as SlotSet) << 64
+    }
+}
+
 /// A bit for each slot.
-pub(super) type SlotSet = [u64; 2];
+pub(super) type SlotSet = u128;
 
 /// Of a tag that is not kept.
 pub(super) const NO_SLOT: u8 = u8::MAX;

@@ -18,7 +18,7 @@ impl Scratch {
         let (Some(dictionary), Some(start)) = (dictionary, first_places(&mut fields)) else {
             return self.parse(frame);
         };
-        let [begin_string, _, msg_type] = start;
+        let (begin_string, msg_type) = start;
         let type_name = &bytes[msg_type.start..msg_type.end];
         let Some(table) = dictionary.message(type_name) else {
             let mut message = self.parse(frame);
@@ -249,17 +249,22 @@ impl<'a> Validation<'_, 'a> {
     }
 }
 
-/// The places of BeginString, BodyLength and MsgType, with which each frame starts.
-#[inline]
-fn first_places(fields: &mut Fields<'_>) -> Option<[Place; 3]> {
-    let mut places = START.map(|tag| Place { tag, start: 0, end: 0 });
-    for place in &mut places {
-        *place = match fields.next_place_inlined() {
-            Some(Ok(found)) if found.tag == place.tag => found,
-            _ => return None,
-        };
+/// The places of BeginString and MsgType; with these, and BodyLength between them, each frame starts.
+#[inline(always)]
+fn first_places(fields: &mut Fields<'_>) -> Option<(Place, Place)> {
+    let begin_string = next_of(fields, tag::BEGIN_STRING)?;
+    next_of(fields, tag::BODY_LENGTH)?;
+    let msg_type = next_of(fields, tag::MSG_TYPE)?;
+    Some((begin_string, msg_type))
+}
+
+/// The place of the next field, when it has this tag.
+#[inline(always)]
+fn next_of(fields: &mut Fields<'_>, tag: u32) -> Option<Place> {
+    match fields.next_place_inlined() {
+        Some(Ok(place)) if place.tag == tag => Some(place),
+        _ => None,
     }
-    Some(places)
 }
 
 /// The fields with which a frame starts.
