@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: std::net::UdpSocket,
+    options: UdpOptions,
     readback: Readback,
 }
 
@@ -32,8 +33,22 @@ enum Peer {
     Learning {
         peer: Option<SocketAddr>,
         source: Option<SocketAddr>,
+        line: Option<Line>,
     },
 }
+
+/// The learnt peer's own socket, on the same local address and connected: the kernel hands it the peer's datagrams, and
+/// sends without looking the route up each time.
+#[derive(Debug)]
+struct Line {
+    socket: std::net::UdpSocket,
+    /// Looks that found nothing here since the open socket was last looked at.
+    misses: u32,
+}
+
+/// While there is a line, the open socket is looked at once in so many looks: nobody is there but peers that restarted,
+/// and they call for milliseconds.
+const LOOKS_PER_OPEN_LOOK: u32 = 16;
 
 impl UdpSocket {
     /// Opens a socket on a local address; port 0 lets the kernel choose.
@@ -85,6 +100,7 @@ impl UdpSocket {
         let readback = options.apply(socket.as_fd());
         Ok(Self {
             socket: socket.into(),
+            options: *options,
             readback,
         })
     }
@@ -170,6 +186,7 @@ impl UdpPeer {
             peer: Peer::Learning {
                 peer: None,
                 source: None,
+                line: None,
             },
         })
     }
@@ -191,22 +208,38 @@ impl UdpPeer {
 
 impl Datagram for UdpPeer {
     fn send(&mut self, datagram: &[u8]) -> io::Result<bool> {
-        match self.peer {
+        match &self.peer {
             Peer::Connected => sent(self.socket.socket.send(datagram)),
-            Peer::Learning { peer: Some(peer), .. } => self.socket.send_to(datagram, peer),
+            Peer::Learning { line: Some(line), .. } => sent(line.socket.send(datagram)),
+            Peer::Learning { peer: Some(peer), .. } => self.socket.send_to(datagram, *peer),
             Peer::Learning { peer: None, .. } => Ok(false),
         }
     }
 
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match &mut self.peer {
-            Peer::Connected => received(self.socket.socket.recv(buffer)),
-            Peer::Learning { source, .. } => {
-                let Some((length, from)) = self.socket.recv_from(buffer)? else {
-                    return Ok(None);
-                };
+        let Peer::Learning { peer, source, line } = &mut self.peer else {
+            return received(self.socket.socket.recv(buffer));
+        };
+        if let Some(line) = line {
+            if let Some(length) = received(line.socket.recv(buffer))? {
+                *source = *peer;
+                return Ok(Some(length));
+            }
+            line.misses += 1;
+            if line.misses < LOOKS_PER_OPEN_LOOK {
+                return Ok(None);
+            }
+        }
+        let found = self.socket.recv_from(buffer)?;
+        match (found, line) {
+            (Some((length, from)), _) => {
                 *source = Some(from);
                 Ok(Some(length))
+            }
+            (None, line) => {
+                // Only an open socket that is empty may wait.
+                line.iter_mut().for_each(|line| line.misses = 0);
+                Ok(None)
             }
         }
     }
@@ -222,16 +255,48 @@ impl Datagram for UdpPeer {
     }
 
     fn is_from_peer(&self) -> bool {
-        match self.peer {
+        match &self.peer {
             Peer::Connected => true,
-            Peer::Learning { peer, source } => peer.is_some() && peer == source,
+            Peer::Learning { peer, source, .. } => peer.is_some() && peer == source,
         }
     }
 
     fn accept_peer(&mut self) {
-        if let Peer::Learning { peer, source } = &mut self.peer {
+        if let Peer::Learning { peer, source, line } = &mut self.peer
+            && (peer != source || line.is_none())
+        {
             *peer = *source;
+            // Without a line of its own the peer is served by the open socket.
+            *line = peer.and_then(|peer| self.socket.connected_to(peer).ok());
         }
+    }
+}
+
+impl UdpSocket {
+    /// A second socket on this one's address, connected to a peer.
+    fn connected_to(&self, peer: SocketAddr) -> io::Result<Line> {
+        let local = self.socket.local_addr()?;
+        let open = socket2::SockRef::from(&self.socket);
+        let second = Socket::new(
+            Domain::for_address(local),
+            Type::DGRAM.nonblocking(),
+            Some(Protocol::UDP),
+        )?;
+        // Both must allow it, and only now: another program that is started twice by mistake is to hear of it.
+        open.set_reuse_address(true)?;
+        let outcome = second
+            .set_reuse_address(true)
+            .and_then(|()| second.bind(&local.into()))
+            .and_then(|()| second.connect(&peer.into()))
+            .and_then(|()| second.set_reuse_address(false));
+        open.set_reuse_address(false)?;
+        outcome?;
+        self.options.apply(second.as_fd());
+        Ok(Line {
+            socket: second.into(),
+            // What came before the second socket was there is in the open one.
+            misses: LOOKS_PER_OPEN_LOOK,
+        })
     }
 }
 
@@ -338,6 +403,30 @@ mod tests {
         learner.send(b"to the second").unwrap();
         assert_eq!(recv(&mut second).unwrap(), b"to the second");
         assert_eq!(recv(&mut first), None);
+    }
+
+    #[test]
+    fn an_accepted_peer_has_a_line_of_its_own_and_the_address_stays_taken() {
+        let (mut knower, mut learner) = pair();
+        for text in [&b"one"[..], b"two", b"three"] {
+            knower.send(text).unwrap();
+        }
+        assert_eq!(recv(&mut learner).unwrap(), b"one");
+        learner.accept_peer();
+        // What came before the line was there is not lost.
+        assert_eq!(recv(&mut learner).unwrap(), b"two");
+        knower.send(b"four").unwrap();
+        let rest = [recv(&mut learner).unwrap(), recv(&mut learner).unwrap()];
+        assert_eq!(rest, [b"four".to_vec(), b"three".to_vec()]);
+        assert!(learner.is_from_peer());
+        let taken = UdpSocket::bind(learner.local_addr().unwrap(), &UdpOptions::default());
+        assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        // Somebody else is heard within some looks.
+        let stranger = UdpSocket::bind(localhost(), &UdpOptions::default()).unwrap();
+        stranger.send_to(b"hello", learner.local_addr().unwrap()).unwrap();
+        let heard = (0..=LOOKS_PER_OPEN_LOOK).find_map(|_| recv(&mut learner));
+        assert_eq!(heard.unwrap(), b"hello");
+        assert!(!learner.is_from_peer());
     }
 
     #[test]
