@@ -84,6 +84,9 @@ impl<L: Link> Worker<L> {
                         });
                         self.shard.on_venue_message(now, venue, message, &mut self.live);
                     }
+                    Some(LinkEvent::Credits(slots)) => {
+                        tracing::info!(venue = venue.0, slots, "venue grants open orders");
+                    }
                     Some(LinkEvent::Up) => {
                         tracing::info!(venue = venue.0, "venue link is up");
                         self.live.append(&Record::VenueUp { venue });

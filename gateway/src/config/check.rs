@@ -50,7 +50,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         .venues
         .iter()
         .enumerate()
-        .map(|venue| self::venue(venue, shards.len()))
+        .map(|venue| self::venue(venue, shards.len(), base))
         .collect::<Result<_, _>>()?;
     let credentials = match &raw.credentials {
         Some(file) => Some(Credentials::load(&base.join(file))?),
@@ -241,13 +241,13 @@ fn door(raw: &raw::Door) -> Result<DoorConfig, ConfigError> {
     })
 }
 
-fn venue((place, raw): (usize, &raw::Venue), shards: usize) -> Result<VenueConfig, ConfigError> {
+fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Result<VenueConfig, ConfigError> {
     let id = VenueId(u8::try_from(place).map_err(|_| ConfigError(format!("venue {place} is one too many")))?);
     let links = (0..shards)
         .map(|shard| {
             let mut of_shard = raw.links.iter().filter(|link| usize::from(link.shard) == shard);
             match (of_shard.next(), of_shard.next()) {
-                (Some(link), None) => self::link(link, &raw.name),
+                (Some(link), None) => self::link(link, &raw.name, base),
                 (None, _) => Err(ConfigError(format!("venue {} has no link for shard {shard}", raw.name))),
                 _ => Err(ConfigError(format!(
                     "venue {} has two links for shard {shard}",
@@ -263,9 +263,9 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize) -> Result<VenueConfi
     })
 }
 
-fn link(raw: &raw::Link, venue: &str) -> Result<LinkConfig, ConfigError> {
+fn link(raw: &raw::Link, venue: &str, base: &Path) -> Result<LinkConfig, ConfigError> {
     let settings = match raw.transport {
-        raw::Transport::Ltp => ltp_link(raw),
+        raw::Transport::Ltp => ltp_link(raw, base),
         raw::Transport::Tcp => tcp_link(raw),
     };
     let settings =
@@ -276,10 +276,15 @@ fn link(raw: &raw::Link, venue: &str) -> Result<LinkConfig, ConfigError> {
     })
 }
 
-fn ltp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
+fn ltp_link(raw: &raw::Link, base: &Path) -> Result<net::link::LinkConfig, String> {
     let mut ltp = ltp::Config::new(SessionId(raw.session), raw.window_messages, MAX_MESSAGE_LENGTH);
     ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
     ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+    ltp.key = match (raw.key_id, &raw.key_file) {
+        (Some(id), Some(file)) => Some(net::link::read_key(&base.join(file), id)?),
+        (None, None) => None,
+        _ => return Err("key_id and key_file stand together".to_owned()),
+    };
     ltp.check().map_err(|error| error.to_string())?;
     let end = LinkEnd::Connect {
         peer: raw.peer,
@@ -293,6 +298,9 @@ fn ltp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
 }
 
 fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
+    if raw.key_id.is_some() || raw.key_file.is_some() {
+        return Err("key_id and key_file are for LTP".to_owned());
+    }
     let end = LinkEnd::Connect {
         peer: raw.peer,
         local: None,

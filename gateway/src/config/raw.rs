@@ -146,6 +146,8 @@ pub(super) struct Link {
     pub(super) window_messages: usize,
     pub(super) heartbeat_ms: u64,
     pub(super) dead_after_ms: u64,
+    pub(super) key_id: Option<u32>,
+    pub(super) key_file: Option<PathBuf>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
 }

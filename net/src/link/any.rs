@@ -188,6 +188,14 @@ impl<D: Datagram> Link for AnyLink<D> {
         with!(self, link => link.flush(now, watermark));
     }
 
+    fn credits(&self) -> Option<u32> {
+        with!(self, link => link.credits())
+    }
+
+    fn grant(&mut self, slots: u32) {
+        with!(self, link => link.grant(slots));
+    }
+
     fn counters(&self) -> LinkCounters {
         with!(self, link => link.counters())
     }

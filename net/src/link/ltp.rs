@@ -134,6 +134,7 @@ impl<D: Datagram> LtpLink<D> {
         Some(match self.connection.poll_event(buffer)? {
             Event::Message { sequence, length } => LinkEvent::Message { sequence, length },
             Event::Up { .. } => LinkEvent::Up,
+            Event::Credits { slots } => LinkEvent::Credits(slots),
             Event::Down { reason } => LinkEvent::Down(match reason {
                 ltp::DownReason::Silence => DownReason::Silent,
                 ltp::DownReason::Superseded => DownReason::Replaced,
@@ -202,6 +203,14 @@ impl<D: Datagram> Link for LtpLink<D> {
         }
     }
 
+    fn credits(&self) -> Option<u32> {
+        self.connection.credits()
+    }
+
+    fn grant(&mut self, slots: u32) {
+        self.connection.grant(slots);
+    }
+
     fn counters(&self) -> LinkCounters {
         let counters = self.connection.counters();
         LinkCounters {
@@ -217,6 +226,7 @@ impl<D: Datagram> Link for LtpLink<D> {
                 + counters.beyond_window
                 + counters.handshakes_stale
                 + self.strangers,
+            forged: counters.forged,
             refused: counters.refusals,
             ups: counters.ups,
             downs: counters.downs,
@@ -304,6 +314,19 @@ mod tests {
         let counters = pair.ends[VENUE].counters();
         assert_eq!((counters.sent, counters.received, counters.ups), (100, 100, 1));
         assert!(counters.bytes_received > 100 * 64);
+    }
+
+    #[test]
+    fn what_the_venue_grants_reaches_the_gateway() {
+        let mut pair = Loop::new();
+        pair.turns(5);
+        for slots in [40, 0] {
+            pair.ends[VENUE].grant(slots);
+            pair.turns(2);
+            assert_eq!(pair.ends[GATEWAY].credits(), Some(slots));
+        }
+        let told = [LinkEvent::Up, LinkEvent::Credits(40), LinkEvent::Credits(0)];
+        assert_eq!(pair.events[GATEWAY], told);
     }
 
     #[test]

@@ -14,10 +14,12 @@
 //! - The owner is generic over the link and chooses it once at start-up.
 
 pub mod any;
+mod keys;
 pub mod ltp;
 pub mod tcp;
 
 pub use any::{AnyLink, LinkConfig, LtpLinkConfig};
+pub use keys::read_key;
 pub use ltp::LtpLink;
 pub use tcp::{TcpLink, TcpLinkConfig};
 
@@ -55,6 +57,19 @@ pub trait Link {
 
     /// Transmits whatever may leave: messages up to `watermark`, acknowledgements, retransmissions, heartbeats.
     fn flush(&mut self, now: Timestamp, watermark: u64);
+
+    /// How many orders the venue lets be open at once, as it said last. `None`: it has not said, and there is no limit of
+    /// this kind; a link that carries no credits never has one.
+    fn credits(&self) -> Option<u32> {
+        None
+    }
+
+    /// Grants the peer so many open orders in all, at the venue's end; 0 is a grant. The peer is told with the next
+    /// `flush` and again and again, in this session and those that follow. A link that carries no credits drops it.
+    ///
+    /// # Panics
+    /// At the gateway's end of a link that carries credits.
+    fn grant(&mut self, _slots: u32) {}
 
     /// Counts since construction.
     fn counters(&self) -> LinkCounters;
@@ -94,6 +109,9 @@ pub enum LinkEvent {
     /// The peer is gone. Messages stay in the ring; the link goes on trying. Also told, once a reason, when the link
     /// could not come up.
     Down(DownReason),
+    /// The venue grants another number of open orders than before. Told only on a change, so that an owner can journal it
+    /// as the input that it is.
+    Credits(u32),
     /// The next message, of `length` bytes in the caller's buffer.
     Message {
         /// Its number; one above that of the message before.
@@ -153,6 +171,8 @@ pub struct LinkCounters {
     pub naks_received: u64,
     /// Datagrams, packets or connections dropped because they were not the protocol.
     pub malformed: u64,
+    /// Datagrams dropped because they do not prove that the peer wrote them.
+    pub forged: u64,
     /// Logins refused.
     pub refused: u64,
     /// Times the link came up.

@@ -1,16 +1,31 @@
 //! How one end is set up.
 
-use super::wire::{HEADER_LENGTH, PACKED_PREFIX_LENGTH};
+use super::auth::Key;
+use super::wire::{COMPACT_PAYLOAD_MAX, HeaderForm, MAC_LENGTH, PACKED_PREFIX_LENGTH};
 use core::fmt;
 use types::{Duration, SequenceNumber, SessionId};
 
 /// Which end begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// Knows its peer's address and calls it until there is a session.
     Initiator,
     /// Waits for the initiator.
     Acceptor,
+}
+
+/// What is sent more than once before anybody asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Redundancy {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Each datagram on both of two carriers. The owner of the carriers does it.
+    Paths,
+    /// Each datagram twice on its carrier. The owner of the carrier does it.
+    Twice,
+    /// The messages of the last datagrams that are not acknowledged yet, before new ones, as far as they fit.
+    Repeat,
 }
 
 /// Settings of one end. Those without a remark may differ from the peer's.
@@ -38,8 +53,14 @@ pub struct Config {
     pub rto_ceiling: Duration,
     /// Longest time this end is silent.
     pub heartbeat: Duration,
-    /// This many heartbeat intervals without a datagram from the peer end the session.
+    /// This many heartbeat intervals without a new datagram from the peer end the session.
     pub dead_after: u32,
+    /// How headers look; equal at both ends.
+    pub header: HeaderForm,
+    /// What this end sends more than once.
+    pub redundancy: Redundancy,
+    /// Authenticates every datagram; equal at both ends.
+    pub key: Option<Key>,
 }
 
 /// Where the numbers go on after a restart, from the journal.
@@ -66,11 +87,19 @@ pub enum ConfigError {
     Heartbeat,
     /// The acknowledgement's delay is longer than the ceiling of the retransmission timeout.
     AckDelay,
+    /// The compact header cannot count so many messages, or tell the length of so long a datagram.
+    Compact,
+    /// Messages are repeated only where they are packed.
+    Redundancy,
+    /// The key's id is 0.
+    Key,
 }
 
 impl Config {
     /// Most messages in a ring: far below half the range of the wire's 32-bit numbers.
     pub const WINDOW_MAX: usize = 1 << 20;
+    /// The same with compact headers: a quarter of the range of their numbers.
+    pub const COMPACT_WINDOW_MAX: usize = 1 << 14;
     /// Longest heartbeat interval.
     pub const HEARTBEAT_MAX: Duration = Duration::from_secs(60);
     /// Longest payload of a UDP datagram over IPv4, bytes.
@@ -91,7 +120,30 @@ impl Config {
             rto_ceiling: Duration::from_millis(2),
             heartbeat: Duration::from_millis(5),
             dead_after: 20,
+            header: HeaderForm::Full,
+            redundancy: Redundancy::Off,
+            key: None,
         }
+    }
+
+    /// As [`new`](Self::new), for the session of an order client: the full header and one message a datagram, so that a
+    /// filter on the way finds each order at byte 16.
+    #[must_use]
+    pub const fn for_client(session: SessionId, window: usize, max_message: usize) -> Self {
+        Self {
+            packing: false,
+            ..Self::new(session, window, max_message)
+        }
+    }
+
+    /// Bytes of a session's datagram beside its payload.
+    pub(super) const fn overhead(&self) -> usize {
+        self.header.length() + self.trailer()
+    }
+
+    /// Bytes behind a payload.
+    pub(super) const fn trailer(&self) -> usize {
+        if self.key.is_some() { MAC_LENGTH } else { 0 }
     }
 
     /// Checks what a file may have got wrong.
@@ -99,7 +151,7 @@ impl Config {
     /// # Errors
     /// The first setting that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let longest_message = self.max_datagram.saturating_sub(HEADER_LENGTH + PACKED_PREFIX_LENGTH);
+        let longest_message = self.max_datagram.saturating_sub(self.overhead() + PACKED_PREFIX_LENGTH);
         if self.window == 0 || self.window > Self::WINDOW_MAX {
             Err(ConfigError::Window)
         } else if self.max_datagram < MAX_DATAGRAM_LEAST || self.max_datagram > Self::DATAGRAM_MAX {
@@ -112,8 +164,22 @@ impl Config {
             Err(ConfigError::Heartbeat)
         } else if self.ack_delay > self.rto_ceiling {
             Err(ConfigError::AckDelay)
+        } else if self.redundancy == Redundancy::Repeat && !self.packing {
+            Err(ConfigError::Redundancy)
+        } else if self.key.is_some_and(|key| key.id == 0) {
+            Err(ConfigError::Key)
         } else {
+            self.check_compact()
+        }
+    }
+
+    fn check_compact(&self) -> Result<(), ConfigError> {
+        let fits =
+            self.window <= Self::COMPACT_WINDOW_MAX && self.max_datagram <= self.overhead() + COMPACT_PAYLOAD_MAX;
+        if self.header == HeaderForm::Full || fits {
             Ok(())
+        } else {
+            Err(ConfigError::Compact)
         }
     }
 
@@ -122,6 +188,17 @@ impl Config {
     pub const fn memory(&self) -> usize {
         // Both rings hold the messages; beside each a slot of at most 32 bytes.
         2 * self.window.next_power_of_two() * (self.max_message + 32)
+    }
+}
+
+impl Redundancy {
+    /// How often a datagram is sent.
+    #[must_use]
+    pub const fn copies(self) -> u8 {
+        match self {
+            Self::Off | Self::Repeat => 1,
+            Self::Paths | Self::Twice => 2,
+        }
     }
 }
 
@@ -137,11 +214,14 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Window => "window must be from 1 to 1048576 messages",
-            Self::MaxMessage => "max_message must be at least 1 byte and fit max_datagram with 18 bytes beside it",
+            Self::MaxMessage => "max_message must be at least 1 byte and fit max_datagram with its header, 2 bytes and the tag beside it",
             Self::MaxDatagram => "max_datagram must be from 256 to 65507 bytes",
             Self::Rto => "rto_floor must be above 0 and at most rto_ceiling, and that at most 4 s",
             Self::Heartbeat => "heartbeat must be from 1 µs to 60 s, and dead_after at least 1",
             Self::AckDelay => "ack_delay must be at most rto_ceiling",
+            Self::Compact => "compact headers want a window of at most 16384 messages and max_datagram of at most 2055 bytes",
+            Self::Redundancy => "messages are repeated in later datagrams only with packing",
+            Self::Key => "the id of a key must not be 0",
         })
     }
 }

@@ -16,6 +16,11 @@ pub enum Event {
         /// Why.
         reason: DownReason,
     },
+    /// The acceptor has granted another number of open orders (told to the initiator).
+    Credits {
+        /// How many may be open at once, in all.
+        slots: u32,
+    },
     /// The next message, in the caller's buffer. It is acknowledged by the next datagram.
     Message {
         /// Its number: one above that of the message before.
@@ -81,6 +86,8 @@ pub struct Counters {
     pub retransmits: u64,
     /// Of those, messages that the peer had already: it says so.
     pub retransmits_spurious: u64,
+    /// Messages repeated before new ones, though nobody had asked ([`Redundancy::Repeat`](super::Redundancy::Repeat)).
+    pub repeats: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Requests for retransmission sent.
@@ -93,6 +100,10 @@ pub struct Counters {
     pub malformed: u64,
     /// Datagrams dropped because their tag is not the session's: of an earlier session, or of somebody else.
     pub foreign: u64,
+    /// Datagrams dropped because their tag does not prove that the peer wrote them.
+    pub forged: u64,
+    /// Datagrams without messages that had come before, or too late, and were dropped.
+    pub replayed: u64,
     /// Datagrams dropped because they acknowledge what was never sent.
     pub false_acks: u64,
     /// Datagrams dropped because their numbers are beyond the window.

@@ -17,9 +17,10 @@
 //! - Sessions end and begin anew (a restart, silence), numbers go on. Each establishment has a higher epoch and tags of
 //!   its own for the datagrams of each direction, so that whatever an earlier one left in the network is dropped.
 //!
-//! The integrity of a datagram is the carrier's: UDP's checksum, Ethernet's. The format has room for an authentication
-//! tag; nonces and session tags here tell apart what is stale, and do not withstand somebody who can read the network.
+//! The integrity of a datagram is the carrier's: UDP's checksum, Ethernet's. Nonces and session tags tell apart what is
+//! stale, and do not withstand somebody who can read the network; a [`Key`] does, and makes each datagram prove its origin.
 
+mod auth;
 mod config;
 mod connection;
 mod event;
@@ -27,6 +28,7 @@ mod receive;
 mod refusal;
 mod rtt;
 mod send;
+mod serials;
 mod session;
 pub mod wire;
 
@@ -35,10 +37,12 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, Resume, Role};
+pub use auth::Key;
+pub use config::{Config, ConfigError, Redundancy, Resume, Role};
 pub use connection::Connection;
 pub use event::{Counters, DownReason, Event, Received};
 pub use refusal::Refusal;
+pub use wire::HeaderForm;
 
 use types::Timestamp;
 

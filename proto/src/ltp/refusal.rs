@@ -4,7 +4,7 @@ use core::fmt;
 use types::SequenceNumber;
 
 /// Why a handshake or session was refused, as seen by whoever refuses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
     /// The peer speaks a version of the format that this end does not.
     Version {
@@ -20,10 +20,12 @@ pub enum Refusal {
         /// This end's.
         held: u16,
     },
-    /// The peer wants datagrams to be authenticated with a key that is not known here.
+    /// The ends have different keys, or only one has any.
     Key {
-        /// The peer's.
+        /// The peer's. 0: none.
         given: u32,
+        /// This end's. 0: none.
+        held: u32,
     },
     /// The handshake was begun with another incarnation of this end. A new one can succeed.
     UnknownNegotiation,
@@ -63,8 +65,15 @@ pub enum Refusal {
         /// This end's, bytes.
         held: u16,
     },
-    /// A window or heartbeat interval of zero.
+    /// A window or heartbeat interval of zero, or no copy of a datagram at all.
     Parameters,
+    /// The two ends are configured for headers of different lengths.
+    Header {
+        /// The peer's, bytes.
+        given: u8,
+        /// This end's, bytes.
+        held: u8,
+    },
     /// A reason that this version does not know.
     Unknown(u16),
 }
@@ -83,6 +92,7 @@ impl Refusal {
             Self::NumbersBehind { .. } => 8,
             Self::MessageLength { .. } => 9,
             Self::Parameters => 10,
+            Self::Header { .. } => 11,
             Self::Unknown(number) => number,
         }
     }
@@ -90,9 +100,9 @@ impl Refusal {
     /// What was given and what it was measured against, on the wire.
     pub(super) fn details(self) -> (u64, u64) {
         match self {
-            Self::Version { given, held } => (given.into(), held.into()),
+            Self::Version { given, held } | Self::Header { given, held } => (given.into(), held.into()),
             Self::Session { given, held } | Self::MessageLength { given, held } => (given.into(), held.into()),
-            Self::Key { given } => (given.into(), 0),
+            Self::Key { given, held } => (given.into(), held.into()),
             Self::StaleEpoch { given, held } => (given, held),
             Self::MessagesGone { wanted, oldest } => (wanted.0, oldest.0),
             Self::NumbersAhead { wanted, next } => (wanted.0, next.0),
@@ -118,6 +128,7 @@ impl Refusal {
             },
             3 => Self::Key {
                 given: given.try_into().ok()?,
+                held: held.try_into().ok()?,
             },
             4 => Self::UnknownNegotiation,
             5 => Self::StaleEpoch { given, held },
@@ -138,6 +149,10 @@ impl Refusal {
                 held: held.try_into().ok()?,
             },
             10 => Self::Parameters,
+            11 => Self::Header {
+                given: given.try_into().ok()?,
+                held: held.try_into().ok()?,
+            },
             _ => return None,
         })
     }
@@ -148,14 +163,17 @@ impl fmt::Display for Refusal {
         match self {
             Self::Version { given, held } => write!(f, "LTP version {given} offered, {held} spoken"),
             Self::Session { given, held } => write!(f, "session {given} asked for, {held} configured"),
-            Self::Key { given } => write!(f, "key {given} is not known"),
+            Self::Key { given, held: 0 } => write!(f, "key {given} offered, no key configured"),
+            Self::Key { given: 0, held } => write!(f, "no key offered, key {held} configured"),
+            Self::Key { given, held } => write!(f, "key {given} offered, key {held} configured"),
             Self::UnknownNegotiation => f.write_str("handshake was begun with an earlier incarnation"),
             Self::StaleEpoch { given, held } => write!(f, "epoch {given} is not above {held}, established before"),
             Self::MessagesGone { wanted, oldest } => write!(f, "message {wanted} wanted, the ring starts at {oldest}"),
             Self::NumbersAhead { wanted, next } => write!(f, "message {wanted} wanted, the next to be sent is {next}"),
             Self::NumbersBehind { given, wanted } => write!(f, "message {given} would be sent, {wanted} is expected"),
             Self::MessageLength { given, held } => write!(f, "messages of {given} bytes offered, {held} configured"),
-            Self::Parameters => f.write_str("a window or heartbeat interval of zero"),
+            Self::Parameters => f.write_str("a window, heartbeat interval or number of copies of zero"),
+            Self::Header { given, held } => write!(f, "headers of {given} bytes offered, {held} configured"),
             Self::Unknown(number) => write!(f, "reason {number}, which this version does not know"),
         }
     }
@@ -171,7 +189,7 @@ mod tests {
         for refusal in [
             Refusal::Version { given: 2, held: 1 },
             Refusal::Session { given: 7, held: 8 },
-            Refusal::Key { given: 9 },
+            Refusal::Key { given: 9, held: 0 },
             Refusal::UnknownNegotiation,
             Refusal::StaleEpoch {
                 given: 3,
@@ -191,6 +209,7 @@ mod tests {
             },
             Refusal::MessageLength { given: 64, held: 128 },
             Refusal::Parameters,
+            Refusal::Header { given: 8, held: 16 },
             Refusal::Unknown(999),
         ] {
             let (given, held) = refusal.details();

@@ -5,7 +5,7 @@
 //!   freed  ... | in flight .... | queued ...... | free
 //! ```
 
-use super::wire::{self, FLAG_RETRANSMIT, HEADER_LENGTH, Kind, PACKED_PREFIX_LENGTH};
+use super::wire::{self, FLAG_RETRANSMIT, Kind, PACKED_PREFIX_LENGTH};
 use alloc::boxed::Box;
 use alloc::vec;
 use types::{Duration, Timestamp};
@@ -50,10 +50,33 @@ struct Slot {
 pub(super) struct Run {
     pub(super) first: u64,
     pub(super) count: usize,
+    /// How many of them are only repeated: they come first.
+    pub(super) repeats: usize,
     pub(super) kind: Kind,
     pub(super) flags: u8,
     /// Bytes of payload.
     pub(super) length: usize,
+}
+
+/// What lets a message leave, and with whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leave {
+    /// Of the owner's journal.
+    pub(super) watermark: u64,
+    /// Messages in flight that the peer has room for.
+    pub(super) peer_window: u64,
+    /// Whether those that are queued already go along.
+    pub(super) packing: bool,
+    /// Whether those in flight are repeated.
+    pub(super) repeating: bool,
+}
+
+/// Messages for one datagram, packed.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    first: u64,
+    end: u64,
+    length: usize,
 }
 
 /// What an acknowledgement freed.
@@ -219,8 +242,8 @@ impl SendRing {
         }
     }
 
-    /// Writes the payload of the next retransmission behind the header, if one is due.
-    pub(super) fn retransmit(&mut self, now: Timestamp, packing: bool, datagram: &mut [u8]) -> Option<Run> {
+    /// Writes the next retransmission as a payload, if one is due.
+    pub(super) fn retransmit(&mut self, now: Timestamp, packing: bool, payload: &mut [u8]) -> Option<Run> {
         if self.marked == 0 {
             return None;
         }
@@ -228,89 +251,101 @@ impl SendRing {
         while !self.slot(first).marked {
             first += 1;
         }
-        let run = self.pack(first, packing, datagram, |number, slot| {
-            number < self.sent && slot.marked
+        let end = self.sent;
+        let plan = self.plan(first, packing, payload.len(), |number, slot| {
+            number < end && slot.marked
         });
-        for number in first..first + run.count as u64 {
+        for number in first..plan.end {
             let slot = self.slot_mut(number);
             slot.marked = false;
             slot.transmitted_twice = true;
             slot.sent_at = now;
         }
+        let run = self.write(&plan, first, payload);
         self.marked -= run.count;
-        self.marked_from = first + run.count as u64;
+        self.marked_from = plan.end;
         Some(Run {
             flags: FLAG_RETRANSMIT,
             ..run
         })
     }
 
-    /// Writes the payload of the next first transmission behind the header, if there is one that the watermark and the
-    /// peer's window let go.
-    pub(super) fn transmit(
-        &mut self,
-        now: Timestamp,
-        watermark: u64,
-        peer_window: u64,
-        packing: bool,
-        datagram: &mut [u8],
-    ) -> Option<Run> {
+    /// Writes the next first transmission as a payload, if there is one that the watermark and the peer's window let go.
+    pub(super) fn transmit(&mut self, now: Timestamp, leave: Leave, payload: &mut [u8]) -> Option<Run> {
         let first = self.sent;
-        let end = self.next.min(self.base.saturating_add(peer_window));
-        if first >= end || self.slot(first).position > watermark {
+        let end = self.next.min(self.base.saturating_add(leave.peer_window));
+        if first >= end || self.slot(first).position > leave.watermark {
             return None;
         }
-        let run = self.pack(first, packing, datagram, |number, slot| {
-            number < end && slot.position <= watermark
+        let mut plan = self.plan(first, leave.packing, payload.len(), |number, slot| {
+            number < end && slot.position <= leave.watermark
         });
-        for number in first..first + run.count as u64 {
+        if leave.repeating && first > self.base {
+            self.repeat(&mut plan, payload.len());
+        }
+        for number in first..plan.end {
             self.slot_mut(number).sent_at = now;
         }
-        self.sent = first + run.count as u64;
-        Some(run)
+        self.sent = plan.end;
+        Some(self.write(&plan, first, payload))
     }
 
-    /// Writes a message, and those behind it that may go along and fit.
-    fn pack(&self, first: u64, packing: bool, datagram: &mut [u8], goes: impl Fn(u64, &Slot) -> bool) -> Run {
-        let out = &mut datagram[HEADER_LENGTH..];
-        let mut count = 1;
-        let mut length = PACKED_PREFIX_LENGTH + usize::from(self.slot(first).length);
-        let count_max = if packing { self.slots.len() } else { 1 };
-        while count < count_max {
-            let slot = self.slot(first + count as u64);
-            let longer = length + PACKED_PREFIX_LENGTH + usize::from(slot.length);
-            if !goes(first + count as u64, slot) || longer > out.len() {
-                break;
+    /// A message, and those behind it that may go along and fit into `space`.
+    fn plan(&self, first: u64, packing: bool, space: usize, goes: impl Fn(u64, &Slot) -> bool) -> Plan {
+        let mut length = self.packed_length(first);
+        let mut end = first + 1;
+        if packing {
+            // Not more than a whole ring: its places come round again.
+            let last = first + self.slots.len() as u64;
+            while end < last && goes(end, self.slot(end)) && length + self.packed_length(end) <= space {
+                length += self.packed_length(end);
+                end += 1;
             }
-            length = longer;
-            count += 1;
         }
-        if count == 1 {
+        Plan { first, end, length }
+    }
+
+    /// Puts the newest messages in flight before those of a plan, as far as they fit.
+    fn repeat(&self, plan: &mut Plan, space: usize) {
+        let oldest = self.base.max(plan.first.saturating_sub(REPEATS_MAX));
+        while plan.first > oldest && plan.length + self.packed_length(plan.first - 1) <= space {
+            plan.first -= 1;
+            plan.length += self.packed_length(plan.first);
+        }
+    }
+
+    fn write(&self, plan: &Plan, new_from: u64, payload: &mut [u8]) -> Run {
+        let Plan { first, end, length } = *plan;
+        let run = Run {
+            first,
+            count: distance(first, end),
+            repeats: distance(first, new_from),
+            kind: Kind::Packed,
+            flags: 0,
+            length,
+        };
+        if run.count == 1 {
             let message = self.message(first);
-            out[..message.len()].copy_from_slice(message);
+            payload[..message.len()].copy_from_slice(message);
             return Run {
-                first,
-                count,
                 kind: Kind::Data,
-                flags: 0,
                 length: message.len(),
+                ..run
             };
         }
         let mut at = 0;
-        for number in first..first + count as u64 {
+        for number in first..end {
             let message = self.message(number);
-            let (prefix, rest) = out[at..].split_at_mut(PACKED_PREFIX_LENGTH);
+            let (prefix, rest) = payload[at..].split_at_mut(PACKED_PREFIX_LENGTH);
             prefix.copy_from_slice(&wire::low_16(message.len()).to_le_bytes());
             rest[..message.len()].copy_from_slice(message);
             at += PACKED_PREFIX_LENGTH + message.len();
         }
-        Run {
-            first,
-            count,
-            kind: Kind::Packed,
-            flags: 0,
-            length,
-        }
+        run
+    }
+
+    fn packed_length(&self, number: u64) -> usize {
+        PACKED_PREFIX_LENGTH + usize::from(self.slot(number).length)
     }
 
     fn message(&self, number: u64) -> &[u8] {
@@ -330,6 +365,10 @@ impl SendRing {
         &mut self.slots[place(number, self.slots.len())]
     }
 }
+
+/// Most messages in flight that are repeated before new ones. A burst that takes more datagrams in a row than these came
+/// in is repaired as usual.
+const REPEATS_MAX: u64 = 8;
 
 /// Where a number lives in a ring of `capacity`, a power of two.
 #[allow(
@@ -356,8 +395,17 @@ mod tests {
         SendRing::new(4, 8, next)
     }
 
+    fn leave(watermark: u64, peer_window: u64) -> Leave {
+        Leave {
+            watermark,
+            peer_window,
+            packing: true,
+            repeating: false,
+        }
+    }
+
     fn transmit(ring: &mut SendRing, watermark: u64, window: u64) -> Option<(u64, usize)> {
-        ring.transmit(NOW, watermark, window, true, &mut [0; 64])
+        ring.transmit(NOW, leave(watermark, window), &mut [0; 48])
             .map(|run| (run.first, run.count))
     }
 
@@ -378,8 +426,7 @@ mod tests {
         for _ in 0..4 {
             ring.push(b"12345678", 0);
         }
-        let mut small = [0; HEADER_LENGTH + 25];
-        assert_eq!(ring.transmit(NOW, 0, 4, true, &mut small).unwrap().count, 2);
+        assert_eq!(ring.transmit(NOW, leave(0, 4), &mut [0; 25]).unwrap().count, 2);
         assert_eq!(transmit(&mut ring, 0, 3), Some((3, 1)));
         assert_eq!(transmit(&mut ring, 0, 3), None);
         assert_eq!(transmit(&mut ring, 0, 4), Some((4, 1)));
@@ -427,6 +474,28 @@ mod tests {
         assert_eq!(ring.acknowledge(2), Acknowledged::Nothing);
         assert_eq!(ring.acknowledge(3), Acknowledged::Ambiguous);
         assert_eq!(ring.room(), 4);
+    }
+
+    #[test]
+    fn messages_in_flight_are_repeated_before_new_ones_as_far_as_they_fit() {
+        let mut ring = ring(1);
+        let repeating = Leave {
+            repeating: true,
+            ..leave(0, 4)
+        };
+        let mut transmit = |message: &[u8], space: usize| {
+            ring.push(message, 0);
+            let run = ring.transmit(NOW, repeating, &mut [0; 48][..space]).unwrap();
+            (run.first, run.count, run.repeats)
+        };
+        assert_eq!(transmit(b"a", 48), (1, 1, 0));
+        assert_eq!(transmit(b"b", 48), (1, 2, 1));
+        assert_eq!(transmit(b"c", 8), (2, 2, 1));
+        assert_eq!(transmit(b"d", 3), (4, 1, 0));
+        ring.acknowledge(5);
+        ring.push(b"e", 0);
+        let run = ring.transmit(NOW, repeating, &mut [0; 48]).unwrap();
+        assert_eq!((run.first, run.count, run.repeats), (5, 1, 0));
     }
 
     #[test]

@@ -6,14 +6,15 @@
 //! an epoch that is not above the highest, and is refused.
 
 use super::NEVER;
+use super::auth::Purpose;
 use super::config::{Config, Role};
 use super::refusal::Refusal;
-use super::wire::{self, Body, Establish, Kind, Negotiate, Negotiated, Refuse, VERSION};
+use super::wire::{self, Establish, HeaderForm, Kind, Negotiate, Negotiated, Refuse, Step, VERSION};
 use types::{Duration, SequenceNumber, Timestamp};
 use zerocopy::little_endian::{U16, U32, U64};
 
 /// One end's part in the handshake.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Session {
     role: Role,
     terms: Terms,
@@ -33,7 +34,7 @@ pub(super) struct Session {
     reply: Reply,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum State {
     /// Acceptor: waits to be called.
     Listening,
@@ -45,19 +46,29 @@ enum State {
 }
 
 /// What is to be answered to the source of the last handshake datagram.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Reply {
     None,
-    Negotiated { initiator_nonce: u64 },
+    Negotiated {
+        initiator_nonce: u64,
+    },
     Establish,
     Established,
-    Refuse(Refuse),
+    Refuse {
+        initiator_nonce: u64,
+        acceptor_nonce: u64,
+        refusal: Refusal,
+    },
 }
 
 /// What is said in the second step and does not change.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Terms {
     session: u16,
+    /// 0: none.
+    key_id: u32,
+    header: u8,
+    copies: u8,
     window: u32,
     ack_delay_ns: u32,
     heartbeat_us: u32,
@@ -72,6 +83,8 @@ pub(super) struct Standing {
     /// The next that was never transmitted.
     pub(super) next_send: u64,
     pub(super) next_receive: u64,
+    /// What is received below it is safe from the loss of the machine. 0: not told.
+    pub(super) durable: u64,
 }
 
 /// What a handshake datagram did.
@@ -147,25 +160,49 @@ impl Session {
         self.retry_interval = RETRY_FIRST;
     }
 
+    /// What the key of this session is made of.
+    pub(super) const fn purpose(&self) -> Purpose {
+        Purpose {
+            session: self.terms.session,
+            initiator_nonce: self.initiator_nonce,
+            acceptor_nonce: self.acceptor_nonce,
+            epoch: self.epoch,
+        }
+    }
+
     /// The tags of this session's datagrams: those sent, those received. The top bit tells the direction, so that a
     /// datagram that comes back to its sender is foreign.
-    pub(super) fn tags(&self) -> (u32, u32) {
+    pub(super) fn tags(&self, form: HeaderForm) -> (u32, u32) {
+        let from_acceptor_bit = match form {
+            HeaderForm::Full => 1 << 31,
+            HeaderForm::Compact => 1 << 15,
+        };
         let common = wire::low_32(mix(self.initiator_nonce ^ mix(self.acceptor_nonce ^ mix(self.epoch))));
-        let from_initiator = (common & !FROM_ACCEPTOR).max(1);
-        let from_acceptor = from_initiator | FROM_ACCEPTOR;
+        let from_initiator = (common & (from_acceptor_bit - 1)).max(1);
+        let from_acceptor = from_initiator | from_acceptor_bit;
         match self.role {
             Role::Initiator => (from_initiator, from_acceptor),
             Role::Acceptor => (from_acceptor, from_initiator),
         }
     }
 
-    pub(super) fn on_datagram(&mut self, now: Timestamp, body: Body<'_>, standing: Standing) -> Outcome {
-        match (self.role, body) {
-            (Role::Acceptor, Body::Negotiate(negotiate)) => self.on_negotiate(negotiate),
-            (Role::Initiator, Body::Negotiated(negotiated)) => self.on_negotiated(now, negotiated),
-            (Role::Acceptor, Body::Establish(establish)) => self.on_establish(establish, standing),
-            (Role::Initiator, Body::Established(established)) => self.on_established(now, established, standing),
-            (_, Body::Refuse(refuse)) => self.on_refuse(now, refuse),
+    /// Whether a step may be heard although it does not prove its origin: what says that the ends have no key in common
+    /// cannot be proven with one. It draws a refusal, or is told to the owner, and changes nothing else.
+    pub(super) fn is_about_keys(&self, step: &Step<'_>) -> bool {
+        match step {
+            Step::Negotiate(negotiate) => negotiate.key_id.get() != self.terms.key_id,
+            Step::Refuse(refuse) => self.state == State::Negotiating && self.is_of_attempt(refuse) && is_of_key(refuse),
+            Step::Negotiated(_) | Step::Establish(_) | Step::Established(_) => false,
+        }
+    }
+
+    pub(super) fn on_step(&mut self, now: Timestamp, step: Step<'_>, standing: Standing) -> Outcome {
+        match (self.role, step) {
+            (Role::Acceptor, Step::Negotiate(negotiate)) => self.on_negotiate(negotiate),
+            (Role::Initiator, Step::Negotiated(negotiated)) => self.on_negotiated(now, negotiated),
+            (Role::Acceptor, Step::Establish(establish)) => self.on_establish(establish, standing),
+            (Role::Initiator, Step::Established(established)) => self.on_established(now, established, standing),
+            (_, Step::Refuse(refuse)) => self.on_refuse(now, refuse),
             _ => Outcome::Stale,
         }
     }
@@ -186,9 +223,11 @@ impl Session {
             return Err(Refusal::Version { given, held });
         }
         self.check_session(session)?;
-        match negotiate.key_id.get() {
-            0 => Ok(()),
-            given => Err(Refusal::Key { given }),
+        let (given, held) = (negotiate.key_id.get(), self.terms.key_id);
+        if given == held {
+            Ok(())
+        } else {
+            Err(Refusal::Key { given, held })
         }
     }
 
@@ -260,8 +299,12 @@ impl Session {
         if given != held {
             return Err(Refusal::MessageLength { given, held });
         }
-        if peer.window.get() == 0 || peer.heartbeat_us.get() == 0 {
+        if peer.window.get() == 0 || peer.heartbeat_us.get() == 0 || peer.copies == 0 {
             return Err(Refusal::Parameters);
+        }
+        let (given, held) = (peer.header, self.terms.header);
+        if given != held {
+            return Err(Refusal::Header { given, held });
         }
         Ok(())
     }
@@ -284,13 +327,13 @@ impl Session {
     }
 
     fn on_refuse(&mut self, now: Timestamp, refuse: &Refuse) -> Outcome {
-        let given = (refuse.initiator_nonce.get(), refuse.acceptor_nonce.get());
-        let concerned = self.state != State::Listening && given == (self.initiator_nonce, self.acceptor_nonce);
-        if !concerned {
+        if self.state == State::Listening || !self.is_of_attempt(refuse) {
             return Outcome::Stale;
         }
         let refusal = refuse.refusal();
         match (self.role, refusal) {
+            // Perhaps nobody's word: the attempt goes on.
+            (_, Refusal::Key { .. }) => {}
             (Role::Acceptor, _) => self.state = State::Listening,
             // The acceptor restarted between the steps.
             (Role::Initiator, Refusal::UnknownNegotiation) => self.negotiate(now + RETRY_FIRST),
@@ -299,8 +342,17 @@ impl Session {
         Outcome::RefusedByPeer(refusal)
     }
 
+    fn is_of_attempt(&self, refuse: &Refuse) -> bool {
+        let given = (refuse.initiator_nonce.get(), refuse.acceptor_nonce.get());
+        given == (self.initiator_nonce, self.acceptor_nonce)
+    }
+
     fn refuse(&mut self, initiator_nonce: u64, acceptor_nonce: u64, refusal: Refusal) -> Outcome {
-        self.reply = Reply::Refuse(Refuse::new(initiator_nonce, acceptor_nonce, refusal));
+        self.reply = Reply::Refuse {
+            initiator_nonce,
+            acceptor_nonce,
+            refusal,
+        };
         Outcome::Refused(refusal)
     }
 
@@ -311,23 +363,30 @@ impl Session {
 
     /// Writes the reply to the last handshake datagram, if there is one.
     pub(super) fn poll_reply(&mut self, standing: Standing, out: &mut [u8]) -> Option<usize> {
-        let numbers = wire::Numbers::default();
         Some(match core::mem::replace(&mut self.reply, Reply::None) {
             Reply::None => return None,
             Reply::Negotiated { initiator_nonce } => {
                 let negotiated = Negotiated {
                     initiator_nonce: U64::new(initiator_nonce),
                     acceptor_nonce: U64::new(self.answer_to(initiator_nonce)),
-                    key_id: U32::ZERO,
+                    key_id: U32::new(self.terms.key_id),
                     session: U16::new(self.terms.session),
                     version: VERSION,
                     reserved: 0,
                 };
-                wire::emit(out, Kind::Negotiated, numbers, &negotiated)
+                wire::emit(out, Kind::Negotiated, &negotiated)
             }
-            Reply::Establish => wire::emit(out, Kind::Establish, numbers, &self.establish(standing)),
-            Reply::Established => wire::emit(out, Kind::Established, numbers, &self.establish(standing)),
-            Reply::Refuse(refuse) => wire::emit(out, Kind::Refuse, numbers, &refuse),
+            Reply::Establish => wire::emit(out, Kind::Establish, &self.establish(standing)),
+            Reply::Established => wire::emit(out, Kind::Established, &self.establish(standing)),
+            Reply::Refuse {
+                initiator_nonce,
+                acceptor_nonce,
+                refusal,
+            } => wire::emit(
+                out,
+                Kind::Refuse,
+                &Refuse::new(initiator_nonce, acceptor_nonce, refusal),
+            ),
         })
     }
 
@@ -343,12 +402,12 @@ impl Session {
         self.schedule_retry(now);
         let negotiate = Negotiate {
             initiator_nonce: U64::new(self.initiator_nonce),
-            key_id: U32::ZERO,
+            key_id: U32::new(self.terms.key_id),
             session: U16::new(self.terms.session),
             version: VERSION,
             reserved: 0,
         };
-        Some(wire::emit(out, Kind::Negotiate, wire::Numbers::default(), &negotiate))
+        Some(wire::emit(out, Kind::Negotiate, &negotiate))
     }
 
     fn establish(&self, standing: Standing) -> Establish {
@@ -358,13 +417,22 @@ impl Session {
             epoch: U64::new(self.epoch),
             next_expected: U64::new(standing.next_receive),
             next_send: U64::new(standing.next_send),
+            durable: U64::new(standing.durable),
             window: U32::new(self.terms.window),
             ack_delay_ns: U32::new(self.terms.ack_delay_ns),
             heartbeat_us: U32::new(self.terms.heartbeat_us),
             max_message: U16::new(self.terms.max_message),
             session: U16::new(self.terms.session),
+            header: self.terms.header,
+            copies: self.terms.copies,
+            reserved: [0; 6],
         }
     }
+}
+
+/// Whether a refusal is for want of a common key.
+fn is_of_key(refuse: &Refuse) -> bool {
+    matches!(refuse.refusal(), Refusal::Key { .. })
 }
 
 /// Whether two ends can go on in order: what the peer wants is in the ring, and what it will send is what is wanted here.
@@ -397,6 +465,9 @@ impl Terms {
     fn new(config: &Config) -> Self {
         Self {
             session: config.session.0,
+            key_id: config.key.map_or(0, |key| key.id),
+            header: config.header.number(),
+            copies: config.redundancy.copies(),
             window: wire::low_32(config.window.next_power_of_two() as u64),
             ack_delay_ns: wire::low_32(config.ack_delay.0),
             heartbeat_us: wire::low_32(config.heartbeat.0.div_ceil(1_000)),
@@ -412,9 +483,6 @@ const fn mix(number: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
-
-/// Set in the tags of the acceptor's datagrams.
-const FROM_ACCEPTOR: u32 = 1 << 31;
 
 /// First interval between calls of the initiator; each doubles, up to the last.
 const RETRY_FIRST: Duration = Duration::from_millis(1);

@@ -343,7 +343,7 @@ impl Simulation {
                     }
                     _ => {}
                 },
-                Event::Up { .. } => {}
+                Event::Up { .. } | Event::Credits { .. } => {}
             }
         }
         Ok(true)
@@ -487,8 +487,9 @@ impl Simulation {
             // Asks for everything.
             2 => {
                 forged.truncate(HEADER_LENGTH);
-                forged[12..16].copy_from_slice(&[24, 0, Kind::Nak as u8, 0]);
+                forged[12..16].copy_from_slice(&[32, 0, Kind::Nak as u8, 0]);
                 let first = u32::from_le_bytes(forged[8..12].try_into().unwrap()).wrapping_sub(20);
+                forged.extend((1 + self.random.below(10_000)).to_le_bytes());
                 forged.extend(first.to_le_bytes());
                 forged.extend([0; 4]);
                 forged.extend([0xff; 16]);

@@ -275,6 +275,8 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                     self.live.input(now, &Input::SessionDown(session));
                 }
             }
+            // Credits are the exchange's to grant.
+            LinkEvent::Credits(_) => {}
             LinkEvent::Message { sequence, length } => self.on_message(now, place, sequence, &buffer[..length]),
         }
     }

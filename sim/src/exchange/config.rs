@@ -247,6 +247,8 @@ mod raw {
         pub(super) window_messages: usize,
         pub(super) heartbeat_ms: u64,
         pub(super) dead_after_ms: u64,
+        pub(super) key_id: Option<u32>,
+        pub(super) key_file: Option<PathBuf>,
         pub(super) cancel_on_disconnect: Option<bool>,
         pub(super) user: Option<String>,
         pub(super) password: Option<String>,
@@ -274,7 +276,7 @@ impl raw::Exchange {
         let sessions = self
             .sessions
             .iter()
-            .map(raw::Session::check)
+            .map(|session| session.check(base))
             .collect::<Result<Vec<_>, _>>()?;
         check_special_orders(&capacity, &sessions)?;
         let auctions = self.auctions.as_ref().map(raw::Auctions::check).transpose()?;
@@ -381,9 +383,9 @@ impl raw::Journal {
 }
 
 impl raw::Session {
-    fn check(&self) -> Result<SessionConfig, String> {
+    fn check(&self, base: &Path) -> Result<SessionConfig, String> {
         let link = match self.transport {
-            raw::Transport::Ltp => self.ltp(),
+            raw::Transport::Ltp => self.ltp(base),
             raw::Transport::Tcp => self.tcp(),
         };
         Ok(SessionConfig {
@@ -395,10 +397,15 @@ impl raw::Session {
         })
     }
 
-    fn ltp(&self) -> Result<LinkConfig, String> {
+    fn ltp(&self, base: &Path) -> Result<LinkConfig, String> {
         let mut ltp = ltp::Config::new(SessionId(self.id), self.window_messages, MAX_MESSAGE_LENGTH);
         ltp.heartbeat = Duration::from_millis(self.heartbeat_ms);
         ltp.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+        ltp.key = match (self.key_id, &self.key_file) {
+            (Some(id), Some(file)) => Some(net::link::read_key(&base.join(file), id)?),
+            (None, None) => None,
+            _ => return Err("key_id and key_file stand together".to_owned()),
+        };
         ltp.check().map_err(|error| error.to_string())?;
         Ok(LinkConfig::Ltp(LtpLinkConfig {
             end: self.end(),
@@ -408,6 +415,9 @@ impl raw::Session {
     }
 
     fn tcp(&self) -> Result<LinkConfig, String> {
+        if self.key_id.is_some() || self.key_file.is_some() {
+            return Err("key_id and key_file are for LTP".to_owned());
+        }
         let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
         let login = (UserName::new(&text(&self.user)), Password::new(&text(&self.password)));
         let ((Some(user), Some(password)), Some(_), Some(_)) = (login, &self.user, &self.password) else {

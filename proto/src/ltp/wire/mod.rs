@@ -1,18 +1,26 @@
 //! What LTP puts on the wire; docs/ltp.md has the same as tables.
 //!
-//! Every datagram is a header of 16 bytes and a payload whose kind the header names. All integers are little-endian.
+//! Every datagram is a header, a payload whose kind the header names, and, where both ends have a key, a tag of 8 bytes.
+//! All integers are little-endian. A session's header has one of two forms; the handshake's is always the full one.
 //! Decoding checks the whole form once: whoever holds a [`Body`] reads it without further checks. A payload longer than
 //! its kind needs is accepted and the rest ignored, so that a later version can append fields.
 
+mod header;
+
+pub use header::{
+    COMPACT_HEADER_LENGTH, COMPACT_PAYLOAD_MAX, CompactHeader, FullHeader, HEADER_LENGTH, Header, HeaderForm,
+};
+
 use super::refusal::Refusal;
+use header::expand;
 use types::SequenceNumber;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Bytes before the payload: where the first message of a [`Kind::Data`] datagram begins.
-pub const HEADER_LENGTH: usize = 16;
 /// The version of this format, in [`Negotiate`].
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+/// Bytes of the tag that authenticates a datagram, behind its payload.
+pub const MAC_LENGTH: usize = 8;
 /// Bytes that a message costs in a [`Kind::Packed`] datagram beside its own.
 pub const PACKED_PREFIX_LENGTH: usize = 2;
 /// Most numbers that one [`Kind::Nak`] can ask for.
@@ -20,24 +28,6 @@ pub const NAK_SPAN_MAX: usize = 1024;
 
 /// Flag: the messages were transmitted before, by this incarnation of the sender or perhaps by an earlier one.
 pub const FLAG_RETRANSMIT: u8 = 1;
-
-/// The start of every datagram.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Header {
-    /// Names the session and the direction. 0: handshake, there is no session yet.
-    pub tag: U32,
-    /// Low 32 bits of a number: of the first message in it, or, when there is none, of the sender's next message.
-    pub sequence: U32,
-    /// Low 32 bits of the number that the sender of this datagram wants next: all below have been handed to its owner.
-    pub ack: U32,
-    /// Bytes of payload.
-    pub length: U16,
-    /// A [`Kind`].
-    pub kind: u8,
-    /// [`FLAG_RETRANSMIT`]; the other bits are 0, and a datagram with one of them is dropped.
-    pub flags: u8,
-}
 
 /// What a datagram is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,14 +53,32 @@ pub enum Kind {
     Established = 9,
     /// Either way: the handshake or session is refused ([`Refuse`]).
     Refuse = 10,
+    /// Acceptor to initiator: how many orders may be open ([`Credits`]).
+    Credits = 11,
 }
 
 /// Payload of [`Kind::Ack`] and [`Kind::Heartbeat`].
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Status {
+    /// Counts the sender's datagrams without messages in this session, from 1. Each is taken once.
+    pub serial: U64,
+    /// The number below which all messages received are safe from the loss of the machine. 0: not told.
+    pub durable: U64,
     /// How many messages came with [`FLAG_RETRANSMIT`] in this session although they had come before. Wraps.
     pub duplicates: U32,
+    /// 0.
+    pub reserved: U32,
+}
+
+/// Payload of [`Kind::Credits`].
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Credits {
+    /// As in [`Status`].
+    pub serial: U64,
+    /// Orders that may be open at once: the whole number, not a change of it.
+    pub slots: U32,
     /// 0.
     pub reserved: U32,
 }
@@ -80,6 +88,8 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct NakStart {
+    /// As in [`Status`].
+    pub serial: U64,
     /// Low 32 bits of the number that bit 0 stands for.
     pub first: U32,
     /// 0.
@@ -134,6 +144,8 @@ pub struct Establish {
     pub next_expected: U64,
     /// The number of the sender's next message that was never transmitted.
     pub next_send: U64,
+    /// As in [`Status`].
+    pub durable: U64,
     /// Messages the sender can hold ahead of `next_expected`. Not 0.
     pub window: U32,
     /// Longest time the sender waits before it acknowledges, ns.
@@ -144,6 +156,12 @@ pub struct Establish {
     pub max_message: U16,
     /// As in [`Negotiate`].
     pub session: U16,
+    /// Bytes of the headers of the session: 16 or 8; the same at both ends.
+    pub header: u8,
+    /// How often the sender sends each datagram.
+    pub copies: u8,
+    /// 0.
+    pub reserved: [u8; 6],
 }
 
 /// Payload of [`Kind::Refuse`].
@@ -165,16 +183,16 @@ pub struct Refuse {
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == HEADER_LENGTH);
-    assert!(size_of::<Status>() == 8);
-    assert!(size_of::<NakStart>() == 8);
+    assert!(size_of::<Status>() == 24);
+    assert!(size_of::<Credits>() == 16);
+    assert!(size_of::<NakStart>() == 16);
     assert!(size_of::<Negotiate>() == 16);
     assert!(size_of::<Negotiated>() == 24);
-    assert!(size_of::<Establish>() == 56);
+    assert!(size_of::<Establish>() == 72);
     assert!(size_of::<Refuse>() == 40);
 };
 
-/// A payload, checked.
+/// A payload of a session, checked.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
     /// One message.
@@ -187,6 +205,13 @@ pub enum Body<'a> {
     Nak(Nak<'a>),
     /// See [`Kind::Heartbeat`].
     Heartbeat(&'a Status),
+    /// See [`Kind::Credits`].
+    Credits(&'a Credits),
+}
+
+/// A step of the handshake, checked.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
     /// See [`Kind::Negotiate`].
     Negotiate(&'a Negotiate),
     /// See [`Kind::Negotiated`].
@@ -222,6 +247,7 @@ pub struct Messages<'a> {
 /// A request for retransmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Nak<'a> {
+    serial: u64,
     first: u32,
     words: &'a [U64],
 }
@@ -232,37 +258,70 @@ pub fn is_handshake(datagram: &[u8]) -> bool {
     datagram.first_chunk() == Some(&[0; 4])
 }
 
-/// Decodes one datagram, whose messages may have at most `max_message` bytes.
+/// Decodes a datagram of the handshake. `true`: it has a tag behind its payload.
 ///
 /// # Errors
-/// The datagram is not LTP.
-#[inline]
-pub fn decode(datagram: &[u8], max_message: usize) -> Result<(&Header, Body<'_>), Malformed> {
-    let (header, payload) = Header::ref_from_prefix(datagram).map_err(|_| Malformed::Length)?;
-    if usize::from(header.length.get()) != payload.len() {
-        return Err(Malformed::Length);
-    }
-    if header.flags & !FLAG_RETRANSMIT != 0 {
-        return Err(Malformed::Flags);
-    }
-    let kind = Kind::from_u8(header.kind).ok_or(Malformed::Kind)?;
-    if kind.is_handshake() != (header.tag.get() == 0) {
-        return Err(Malformed::Kind);
-    }
-    let body = match kind {
-        Kind::Data if payload.is_empty() || payload.len() > max_message => return Err(Malformed::Payload),
-        Kind::Data => Body::Data(payload),
-        Kind::Packed => Body::Packed(Messages::new(payload, max_message).ok_or(Malformed::Payload)?),
-        Kind::Ack => Body::Ack(fixed(payload)?),
-        Kind::Nak => Body::Nak(Nak::new(payload).ok_or(Malformed::Payload)?),
-        Kind::Heartbeat => Body::Heartbeat(fixed(payload)?),
-        Kind::Negotiate => Body::Negotiate(fixed(payload)?),
-        Kind::Negotiated => Body::Negotiated(fixed(payload)?),
-        Kind::Establish => Body::Establish(fixed(payload)?),
-        Kind::Established => Body::Established(fixed(payload)?),
-        Kind::Refuse => Body::Refuse(fixed(payload)?),
+/// The datagram is not one of the handshake.
+pub fn decode_handshake(datagram: &[u8]) -> Result<(Step<'_>, bool), Malformed> {
+    let is_tagged = FullHeader::ref_from_prefix(datagram)
+        .is_ok_and(|(header, rest)| rest.len() == usize::from(header.length.get()) + MAC_LENGTH);
+    let trailer = if is_tagged { MAC_LENGTH } else { 0 };
+    let (header, payload) = HeaderForm::Full.read(datagram, trailer)?;
+    let step = match header.kind {
+        _ if header.tag != 0 => return Err(Malformed::Kind),
+        Kind::Negotiate => Step::Negotiate(fixed(payload)?),
+        Kind::Negotiated => Step::Negotiated(fixed(payload)?),
+        Kind::Establish => Step::Establish(fixed(payload)?),
+        Kind::Established => Step::Established(fixed(payload)?),
+        Kind::Refuse => Step::Refuse(fixed(payload)?),
+        Kind::Data | Kind::Packed | Kind::Ack | Kind::Nak | Kind::Heartbeat | Kind::Credits => {
+            return Err(Malformed::Kind);
+        }
     };
-    Ok((header, body))
+    Ok((step, is_tagged))
+}
+
+impl<'a> Body<'a> {
+    /// Decodes the payload of a session's datagram, whose messages may have at most `max_message` bytes.
+    ///
+    /// # Errors
+    /// The payload is not one of its kind, or the kind is one of the handshake.
+    #[inline]
+    pub fn read(kind: Kind, payload: &'a [u8], max_message: usize) -> Result<Self, Malformed> {
+        Ok(match kind {
+            Kind::Data if payload.is_empty() || payload.len() > max_message => return Err(Malformed::Payload),
+            Kind::Data => Self::Data(payload),
+            Kind::Packed => Self::Packed(Messages::new(payload, max_message).ok_or(Malformed::Payload)?),
+            Kind::Ack => Self::Ack(fixed(payload)?),
+            Kind::Nak => Self::Nak(Nak::new(payload).ok_or(Malformed::Payload)?),
+            Kind::Heartbeat => Self::Heartbeat(fixed(payload)?),
+            Kind::Credits => Self::Credits(fixed(payload)?),
+            Kind::Negotiate | Kind::Negotiated | Kind::Establish | Kind::Established | Kind::Refuse => {
+                return Err(Malformed::Kind);
+            }
+        })
+    }
+
+    /// How many messages it brings.
+    #[must_use]
+    pub fn message_count(&self) -> usize {
+        match self {
+            Self::Data(_) => 1,
+            Self::Packed(messages) => messages.len(),
+            Self::Ack(_) | Self::Nak(_) | Self::Heartbeat(_) | Self::Credits(_) => 0,
+        }
+    }
+
+    /// The serial of what has no messages.
+    #[must_use]
+    pub fn serial(&self) -> Option<u64> {
+        match self {
+            Self::Data(_) | Self::Packed(_) => None,
+            Self::Ack(status) | Self::Heartbeat(status) => Some(status.serial.get()),
+            Self::Nak(nak) => Some(nak.serial),
+            Self::Credits(credits) => Some(credits.serial.get()),
+        }
+    }
 }
 
 fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(payload: &[u8]) -> Result<&T, Malformed> {
@@ -271,35 +330,18 @@ fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(payload: &[u8]) -> 
         .map_err(|_| Malformed::Payload)
 }
 
-/// Writes a header of the given kind before `length` bytes of payload that are in `out` already, and gives the length of
-/// the datagram.
-#[inline]
-pub(super) fn finish(out: &mut [u8], kind: Kind, flags: u8, numbers: Numbers, length: usize) -> usize {
-    let header = Header {
-        tag: U32::new(numbers.tag),
-        sequence: U32::new(low_32(numbers.sequence)),
-        ack: U32::new(low_32(numbers.ack)),
-        length: U16::new(low_16(length)),
-        kind: kind as u8,
-        flags,
-    };
-    out[..HEADER_LENGTH].copy_from_slice(header.as_bytes());
-    HEADER_LENGTH + length
-}
-
-/// Writes a datagram whose payload is one struct, and gives its length.
-pub(super) fn emit<T: IntoBytes + Immutable>(out: &mut [u8], kind: Kind, numbers: Numbers, payload: &T) -> usize {
+/// Writes a datagram of the handshake, and gives its length.
+pub(super) fn emit<T: IntoBytes + Immutable>(out: &mut [u8], kind: Kind, payload: &T) -> usize {
     let bytes = payload.as_bytes();
     out[HEADER_LENGTH..HEADER_LENGTH + bytes.len()].copy_from_slice(bytes);
-    finish(out, kind, 0, numbers, bytes.len())
-}
-
-/// The numbers of a header, as memory has them.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Numbers {
-    pub(super) tag: u32,
-    pub(super) sequence: u64,
-    pub(super) ack: u64,
+    let header = Header {
+        tag: 0,
+        sequence: 0,
+        ack: 0,
+        kind,
+        flags: 0,
+    };
+    HeaderForm::Full.write(out, header, bytes.len())
 }
 
 /// The low half of a sequence number: all that a header carries of it.
@@ -319,14 +361,6 @@ pub(super) const fn low_16(length: usize) -> u16 {
     length as u16
 }
 
-/// The number nearest to `reference` with these low 32 bits. What is more than half the range away comes out wrong, and
-/// the caller's range check refuses it.
-#[inline]
-pub(super) const fn expand(low: u32, reference: u64) -> u64 {
-    let distance = low.wrapping_sub(low_32(reference)).cast_signed();
-    reference.wrapping_add_signed(distance as i64)
-}
-
 impl Kind {
     /// From its number on the wire.
     #[must_use]
@@ -342,14 +376,9 @@ impl Kind {
             8 => Self::Establish,
             9 => Self::Established,
             10 => Self::Refuse,
+            11 => Self::Credits,
             _ => return None,
         })
-    }
-
-    /// Whether it is sent without a session, under tag 0.
-    #[must_use]
-    pub const fn is_handshake(self) -> bool {
-        self as u8 >= Self::Negotiate as u8
     }
 }
 
@@ -397,6 +426,7 @@ impl<'a> Nak<'a> {
         let words = <[U64]>::ref_from_bytes(rest).ok()?;
         let usable = !words.is_empty() && words.len() <= NAK_SPAN_MAX / 64;
         usable.then_some(Self {
+            serial: start.serial.get(),
             first: start.first.get(),
             words,
         })
