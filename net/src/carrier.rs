@@ -5,6 +5,7 @@ use crate::error::SetupError;
 use crate::link::LinkEnd;
 use crate::options::UdpOptions;
 use crate::udp::UdpPeer;
+use crate::xdp::{XdpConfig, XdpPeer};
 use std::io;
 use std::net::SocketAddr;
 
@@ -13,13 +14,21 @@ use std::net::SocketAddr;
 pub enum CarrierConfig {
     /// A UDP socket of the kernel.
     Udp(UdpOptions),
+    /// AF_XDP: past the kernel's network stack.
+    Xdp(XdpConfig),
 }
 
 /// One end of the chosen carrier. Which it is, is looked at once a call, and the branch predictor knows it beforehand.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are a handful, and none moves once it is in its link"
+)]
 pub enum Carrier {
     /// A UDP socket of the kernel.
     Udp(UdpPeer),
+    /// AF_XDP.
+    Xdp(XdpPeer),
 }
 
 impl CarrierConfig {
@@ -28,18 +37,32 @@ impl CarrierConfig {
     pub const fn memory(&self) -> usize {
         match self {
             Self::Udp(_) => 0,
+            Self::Xdp(config) => config.memory(),
         }
     }
 }
 
 impl Carrier {
-    /// Opens one end: the connecting end knows its peer, the listening end learns it.
+    /// Opens one end: the connecting end knows its peer, the listening end learns it. Where AF_XDP cannot be had and the
+    /// config allows it, the end is a UDP socket. Which of them it is, is in the log.
     ///
     /// # Errors
-    /// The local address cannot be had, or there is no way to the peer.
+    /// The local address cannot be had, there is no way to the peer, or AF_XDP cannot be had and nothing may take its
+    /// place.
     pub fn open(config: &CarrierConfig, end: LinkEnd) -> Result<Self, SetupError> {
         match config {
             CarrierConfig::Udp(options) => Self::open_udp(options, end),
+            CarrierConfig::Xdp(config) => match XdpPeer::open(config, end) {
+                Ok(xdp) => {
+                    tracing::info!("{xdp}");
+                    Ok(Self::Xdp(xdp))
+                }
+                Err(error) if config.fallback => {
+                    tracing::warn!("no AF_XDP, a UDP socket takes its place: {error}");
+                    Self::open_udp(&UdpOptions::default(), end)
+                }
+                Err(error) => Err(error),
+            },
         }
     }
 
@@ -50,6 +73,7 @@ impl Carrier {
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Udp(udp) => udp.local_addr(),
+            Self::Xdp(xdp) => Ok(xdp.local_addr()),
         }
     }
 
@@ -67,6 +91,7 @@ macro_rules! with {
     ($carrier:expr, $end:ident => $call:expr) => {
         match $carrier {
             Carrier::Udp($end) => $call,
+            Carrier::Xdp($end) => $call,
         }
     };
 }
@@ -94,5 +119,47 @@ impl Datagram for Carrier {
 
     fn accept_peer(&mut self) {
         with!(self, end => end.accept_peer());
+    }
+
+    fn dropped(&self) -> u64 {
+        with!(self, end => end.dropped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xdp::XdpTable;
+
+    /// AF_XDP where it cannot be had: loopback is no Ethernet.
+    fn impossible(fallback: bool) -> (CarrierConfig, LinkEnd) {
+        let table = XdpTable {
+            interface: "lo".to_owned(),
+            queue: 0,
+            mode: crate::xdp::Mode::Auto,
+            neighbour: None,
+            frames: 64,
+            huge_pages: false,
+            fallback,
+        };
+        let end = LinkEnd::Listen {
+            local: SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
+        (CarrierConfig::Xdp(table.check(end).unwrap()), end)
+    }
+
+    #[test]
+    fn a_udp_socket_takes_the_place_of_af_xdp_where_the_config_allows_it() {
+        let (config, end) = impossible(true);
+        let carrier = Carrier::open(&config, end).unwrap();
+        assert!(matches!(carrier, Carrier::Udp(_)));
+        assert_ne!(carrier.local_addr().unwrap().port(), 0);
+    }
+
+    #[test]
+    fn without_leave_nothing_takes_the_place_of_af_xdp() {
+        let (config, end) = impossible(false);
+        let error = Carrier::open(&config, end).unwrap_err().to_string();
+        assert!(error.starts_with("looking for interface lo: "), "{error}");
     }
 }

@@ -49,4 +49,9 @@ pub trait Datagram {
 
     /// Makes the source of the datagram last received the peer. An end with a fixed peer has nothing to do.
     fn accept_peer(&mut self) {}
+
+    /// How many datagrams the end dropped itself because they were damaged or not for it, where no kernel does so for it.
+    fn dropped(&self) -> u64 {
+        0
+    }
 }

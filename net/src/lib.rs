@@ -1,4 +1,4 @@
-//! The only sockets: tuned TCP, UDP, the links between gateway and venue, readiness, core pinning and facts of the host.
+//! The only sockets: tuned TCP, UDP, AF_XDP, the links between gateway and venue, readiness, core pinning and facts of the host.
 //!
 //! Everything here is non-blocking and takes turns: whoever owns a thread calls `poll`, `recv`, `flush` in a loop.
 //! Set-up (binding, connecting, tuning) returns [`SetupError`], which says what failed, where, and what to do about it;
@@ -18,6 +18,7 @@ pub mod options;
 pub mod poller;
 pub mod tcp;
 pub mod udp;
+pub mod xdp;
 
 pub use buffer::StreamBuffer;
 pub use carrier::{Carrier, CarrierConfig};

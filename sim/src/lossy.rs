@@ -121,6 +121,10 @@ impl<D: Datagram> Datagram for Lossy<D> {
     fn accept_peer(&mut self) {
         self.device.accept_peer();
     }
+
+    fn dropped(&self) -> u64 {
+        self.device.dropped()
+    }
 }
 
 /// Datagrams lost in one `recv`, at most: whoever takes turns gets its turn back.

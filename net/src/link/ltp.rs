@@ -225,7 +225,8 @@ impl<D: Datagram> Link for LtpLink<D> {
                 + counters.false_acks
                 + counters.beyond_window
                 + counters.handshakes_stale
-                + self.strangers,
+                + self.strangers
+                + self.datagrams.dropped(),
             forged: counters.forged,
             refused: counters.refusals,
             ups: counters.ups,

@@ -1,0 +1,430 @@
+//! AF_XDP between two network namespaces joined by a veth pair.
+//!
+//! Needs root, so `cargo test` leaves it out; `.ci/extended netns` runs it. The namespaces have no names: they, and what is
+//! in them, are gone with the thread that made them.
+
+use net::link::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume};
+use net::udp::{UdpPeer, UdpSocket};
+use net::xdp::{Mode, XdpPeer, XdpTable};
+use net::{Datagram, SetupError, UdpOptions};
+use proto::ltp::{Config, Role};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use types::{SessionId, Timestamp};
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const VENUE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(FAR, 7_201));
+
+/// Two namespaces: `tgv0` with [`NEAR`] in the first, `tgv1` with [`FAR`] in the second. This thread goes between them.
+struct Namespaces {
+    near: File,
+    far: File,
+}
+
+impl Namespaces {
+    /// Each interface has so many queues. `None`, and a line that says so, without the privileges that it takes.
+    fn new(queues: u8) -> Option<Self> {
+        let mut places = Vec::new();
+        for _ in 0..2 {
+            // SAFETY: takes no pointers; this thread alone gets into a namespace of its own.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                println!(
+                    "skipped: no network namespace: {}; run it as root",
+                    std::io::Error::last_os_error()
+                );
+                return None;
+            }
+            places.push(File::open("/proc/thread-self/ns/net").unwrap());
+        }
+        let (far, near) = (places.pop()?, places.pop()?);
+        let namespaces = Self { near, far };
+        namespaces.in_near(|| {
+            let path = format!("/proc/{}/fd/{}", std::process::id(), namespaces.far.as_raw_fd());
+            let count = queues.to_string();
+            let queues = ["numtxqueues", &count, "numrxqueues", &count];
+            let veth = [
+                &["link", "add", "tgv0"][..],
+                &queues,
+                &["type", "veth", "peer", "name", "tgv1"],
+                &queues,
+            ];
+            ip(&veth.concat());
+            ip(&["link", "set", "tgv1", "netns", &path]);
+            bring_up("tgv0", NEAR);
+        });
+        namespaces.in_far(|| bring_up("tgv1", FAR));
+        Some(namespaces)
+    }
+
+    fn in_near<R>(&self, act: impl FnOnce() -> R) -> R {
+        Self::enter(&self.near);
+        act()
+    }
+
+    fn in_far<R>(&self, act: impl FnOnce() -> R) -> R {
+        Self::enter(&self.far);
+        act()
+    }
+
+    fn enter(namespace: &File) {
+        // SAFETY: takes no pointers; it changes this thread's namespace alone.
+        let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+fn bring_up(interface: &str, address: Ipv4Addr) {
+    ip(&["addr", "add", &format!("{address}/24"), "dev", interface]);
+    ip(&["link", "set", interface, "up"]);
+}
+
+fn ip(arguments: &[&str]) -> String {
+    let output = Command::new("ip").args(arguments).output().expect("iproute2");
+    let (said, wrong) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "ip {arguments:?}: {wrong}");
+    said.into_owned()
+}
+
+fn table(interface: &str) -> XdpTable {
+    XdpTable {
+        interface: interface.to_owned(),
+        queue: 0,
+        mode: Mode::Auto,
+        neighbour: None,
+        frames: 128,
+        huge_pages: false,
+        fallback: false,
+    }
+}
+
+/// An end in the near namespace that knows its peer.
+fn connect(peer: SocketAddr, local: Option<SocketAddr>) -> Result<XdpPeer, SetupError> {
+    let end = LinkEnd::Connect { peer, local };
+    let table = XdpTable {
+        neighbour: Some("kernel".to_owned()),
+        ..table("tgv0")
+    };
+    XdpPeer::open(&table.check(end).unwrap(), end)
+}
+
+/// An end in the far namespace that learns its peer.
+fn listen(local: SocketAddr) -> Result<XdpPeer, SetupError> {
+    let end = LinkEnd::Listen { local };
+    XdpPeer::open(&table("tgv1").check(end).unwrap(), end)
+}
+
+/// Looks until something is there. A veth delivers in the sender's call or soon after, on another CPU.
+fn wait<D: Datagram>(end: &mut D) -> Vec<u8> {
+    let (start, mut buffer) = (Instant::now(), [0; 2_000]);
+    loop {
+        if let Some(length) = end.recv(&mut buffer).unwrap() {
+            return buffer[..length].to_vec();
+        }
+        assert!(start.elapsed() < PATIENCE, "nothing comes");
+    }
+}
+
+fn send<D: Datagram>(end: &mut D, datagram: &[u8]) {
+    assert!(end.send(datagram).unwrap());
+    end.flush().unwrap();
+}
+
+/// A bound on what hangs, not a measure of anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn datagrams_of_every_length_pass_both_ways() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let mut far = namespaces.in_far(|| listen(VENUE)).unwrap();
+    let mut near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+    println!("{near}\n{far}");
+    assert!(!far.send(b"to nobody yet").unwrap());
+    for (number, length) in (0..=u8::MAX).zip((0..=1_472).step_by(16)) {
+        let payload = vec![number; length];
+        send(&mut near, &payload);
+        assert_eq!(wait(&mut far), payload);
+        assert!(far.reply(&payload).unwrap());
+        far.flush().unwrap();
+        assert_eq!(wait(&mut near), payload);
+    }
+    assert!(!far.is_from_peer());
+    far.accept_peer();
+    assert!(far.is_from_peer());
+    send(&mut far, b"welcome");
+    assert_eq!(wait(&mut near), b"welcome");
+    assert!(near.send(&[0; 1_473]).is_err(), "longer than the MTU");
+    assert_eq!((near.dropped(), far.dropped()), (0, 0));
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn many_sends_leave_in_one_flush_and_frames_come_back() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let mut far = namespaces.in_far(|| listen(VENUE)).unwrap();
+    let mut near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+    let mut number = 0_u32;
+    for _ in 0..50 {
+        let first = number;
+        // As many frames as there are to send.
+        while near.send(&number.to_le_bytes()).unwrap() {
+            number += 1;
+        }
+        assert_eq!(number - first, 64);
+        near.flush().unwrap();
+        for expected in first..number {
+            assert_eq!(wait(&mut far), expected.to_le_bytes());
+        }
+    }
+    assert_eq!(far.dropped(), 0);
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn the_kernels_udp_and_ours_understand_each_other() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let options = UdpOptions::default();
+    let mut far = namespaces.in_far(|| UdpPeer::learn(VENUE, &options)).unwrap();
+    let mut near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+    for length in [0, 1, 5, 18, 19, 64, 1_472] {
+        let payload = vec![0xa5; length];
+        send(&mut near, &payload);
+        // The kernel has looked at our checksums.
+        assert_eq!(wait(&mut far), payload);
+        assert!(far.reply(&payload).unwrap());
+        assert_eq!(wait(&mut near), payload);
+    }
+    assert_eq!(near.counters().total(), 0);
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn what_is_for_another_port_still_reaches_the_kernel() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let options = UdpOptions::default();
+    let _ours = namespaces.in_far(|| listen(VENUE)).unwrap();
+    let other = SocketAddr::from((FAR, 7_202));
+    let mut kernels = namespaces.in_far(|| UdpPeer::learn(other, &options)).unwrap();
+    let mut near = namespaces.in_near(|| UdpPeer::connect(other, None, &options)).unwrap();
+    send(&mut near, b"for the kernel");
+    assert_eq!(wait(&mut kernels), b"for the kernel");
+    // TCP and ICMP too.
+    let listener = namespaces.in_far(|| std::net::TcpListener::bind(VENUE)).unwrap();
+    let mut client = namespaces.in_near(|| std::net::TcpStream::connect(VENUE)).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    std::io::Write::write_all(&mut server, b"hello").unwrap();
+    let mut greeting = [0; 5];
+    client.read_exact(&mut greeting).unwrap();
+    assert_eq!(&greeting, b"hello");
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn a_closed_end_gives_its_port_back_to_the_kernel() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let options = UdpOptions::default();
+    // Another end keeps the program at the interface.
+    let _kept = namespaces.in_far(|| listen(SocketAddr::from((FAR, 7_202)))).unwrap();
+    let mut near = namespaces.in_near(|| UdpPeer::connect(VENUE, None, &options)).unwrap();
+    let mut ours = namespaces.in_far(|| listen(VENUE)).unwrap();
+    send(&mut near, b"first");
+    assert_eq!(wait(&mut ours), b"first");
+    drop(ours);
+    let mut kernels = namespaces.in_far(|| UdpPeer::learn(VENUE, &options)).unwrap();
+    send(&mut near, b"second");
+    assert_eq!(wait(&mut kernels), b"second");
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn strangers_and_damaged_datagrams_are_dropped_and_counted() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let options = UdpOptions::default();
+    let ours = SocketAddr::from((NEAR, 7_300));
+    let mut venue = namespaces
+        .in_far(|| UdpPeer::connect(ours, Some(VENUE), &options))
+        .unwrap();
+    let mut near = namespaces.in_near(|| connect(VENUE, Some(ours))).unwrap();
+    let stranger = namespaces
+        .in_far(|| UdpSocket::bind(SocketAddr::from((FAR, 0)), &options))
+        .unwrap();
+    assert!(stranger.send_to(b"spoof", ours).unwrap());
+    // UDP of our own making: right but for its checksum.
+    let raw = namespaces
+        .in_far(|| Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)))
+        .unwrap();
+    let datagram = [&[0x1c, 0x21, 0x1c, 0x84, 0, 13, 0xde, 0xad], &b"order"[..]].concat();
+    raw.send_to(&datagram, &SocketAddr::from((NEAR, 0)).into()).unwrap();
+    send(&mut venue, b"report");
+    assert_eq!(wait(&mut near), b"report");
+    let counters = near.counters();
+    assert_eq!((counters.strangers, counters.bad_checksum, counters.total()), (1, 1, 2));
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn ends_share_a_queue_and_none_starves_another() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let options = UdpOptions::default();
+    let other = SocketAddr::from((FAR, 7_202));
+    let (mut first, mut second) = namespaces.in_far(|| (listen(VENUE).unwrap(), listen(other).unwrap()));
+    let senders = [VENUE, other].map(|peer| namespaces.in_near(|| UdpPeer::connect(peer, None, &options)).unwrap());
+    let [mut to_first, mut to_second] = senders;
+    // More than the queue has frames to receive, for an end that does not look.
+    for _ in 0..100 {
+        send(&mut to_second, b"flood");
+        send(&mut to_first, b"order");
+        assert_eq!(wait(&mut first), b"order");
+    }
+    let overflowed = first.counters().overflowed;
+    assert!((80..=84).contains(&overflowed), "{overflowed} of 100 found no room");
+    assert_eq!(wait(&mut second), b"flood");
+
+    let end = LinkEnd::Listen {
+        local: SocketAddr::from((FAR, 7_203)),
+    };
+    let unlike = XdpTable {
+        frames: 256,
+        ..table("tgv1")
+    };
+    let refused = namespaces
+        .in_far(|| XdpPeer::open(&unlike.check(end).unwrap(), end))
+        .unwrap_err();
+    assert!(refused.to_string().contains("same mode, frames"), "{refused}");
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn each_queue_is_of_one_thread_and_the_program_of_all() {
+    let Some(namespaces) = Namespaces::new(2) else { return };
+    let _first = namespaces.in_far(|| listen(VENUE)).unwrap();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            Namespaces::enter(&namespaces.far);
+            let refused = listen(SocketAddr::from((FAR, 7_202))).unwrap_err();
+            assert!(refused.to_string().contains("give each shard its own"), "{refused}");
+            let end = LinkEnd::Listen {
+                local: SocketAddr::from((FAR, 7_203)),
+            };
+            let second = XdpTable {
+                queue: 1,
+                ..table("tgv1")
+            };
+            XdpPeer::open(&second.check(end).unwrap(), end).unwrap();
+        });
+        other.join().unwrap();
+    });
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn an_interface_without_zero_copy_says_so() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let end = LinkEnd::Listen { local: VENUE };
+    let wanted = XdpTable {
+        mode: Mode::ZeroCopy,
+        ..table("tgv1")
+    };
+    let refused = namespaces
+        .in_far(|| XdpPeer::open(&wanted.check(end).unwrap(), end))
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("this driver has no zero copy"),
+        "{refused}"
+    );
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn a_neighbour_that_does_not_answer_is_an_error_that_says_so() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let nobody = SocketAddr::from((Ipv4Addr::new(10, 77, 0, 99), 7_201));
+    let refused = namespaces.in_near(|| connect(nobody, None)).unwrap_err();
+    assert!(refused.to_string().contains("does not answer ARP"), "{refused}");
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn a_process_that_is_killed_leaves_no_program() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let has_program = || namespaces.in_far(|| ip(&["link", "show", "tgv1"])).contains("xdp");
+    assert!(!has_program());
+    let mut child = namespaces.in_far(|| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", "holds_an_end_until_it_is_killed"])
+            .env("TICKGATE_HOLDS", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(
+        said.any(|line| line.unwrap().contains("holding")),
+        "the child has an end"
+    );
+    assert!(has_program());
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    while has_program() {
+        assert!(start.elapsed() < PATIENCE, "the program is still there");
+    }
+    namespaces.in_far(|| listen(VENUE)).unwrap();
+}
+
+/// The child of the test above; alone it does nothing.
+#[test]
+#[ignore = "part of a_process_that_is_killed_leaves_no_program"]
+fn holds_an_end_until_it_is_killed() {
+    if std::env::var_os("TICKGATE_HOLDS").is_none() {
+        return;
+    }
+    let _end = listen(VENUE).unwrap();
+    println!("holding");
+    // Until it is killed, or its parent is gone.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn ltp_carries_its_messages_over_it() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let config = Config::new(SessionId(1), 64, 64);
+    let far = namespaces.in_far(|| listen(VENUE)).unwrap();
+    let near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+    let mut far = LtpLink::new(far, Role::Acceptor, &config, 1, Resume::START).unwrap();
+    let mut near = LtpLink::new(near, Role::Initiator, &config, 1, Resume::START).unwrap();
+    let (start, mut buffer, mut received) = (Instant::now(), [0; 64], 0_u32);
+    let mut now = Timestamp(1_000_000_000);
+    let mut sent = 0_u32;
+    while received < 10_000 {
+        assert!(start.elapsed() < PATIENCE, "{:?} {:?}", near.counters(), far.counters());
+        now = now + types::Duration::from_micros(10);
+        while sent < 10_000 && near.room() > 0 {
+            near.send(&sent.to_le_bytes(), 0);
+            sent += 1;
+        }
+        near.flush(now, 0);
+        while let Some(event) = far.poll(now, &mut buffer) {
+            if let LinkEvent::Message { length, .. } = event {
+                assert_eq!(buffer[..length], received.to_le_bytes());
+                received += 1;
+            }
+        }
+        far.flush(now, 0);
+        while near.poll(now, &mut buffer).is_some() {}
+    }
+    let LinkCounters { malformed, downs, .. } = far.counters();
+    assert_eq!((malformed, downs), (0, 0));
+}
