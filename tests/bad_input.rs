@@ -1,9 +1,10 @@
 //! What goes wrong outside: each gets one clear line or a counter, and whoever did nothing wrong trades on.
 
-use crate::door::message;
+use crate::door::{FixClient, message};
 use crate::market::{Market, PATIENCE, Program};
 use crate::trader::Trader;
 use gateway::limits::MAX_PENDING_LOGONS;
+use proto::soup;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -82,6 +83,65 @@ fn clients_that_send_garbage_are_hung_up_on_and_others_trade() {
     assert!(is_hung_up_on(fix, format!("{head}10={sum:03}\u{1}").as_bytes()));
     scene.assert_it_trades();
     scene.gateway.wait_for_times("not the protocol", 5);
+    scene.end();
+}
+
+/// More text than a message may have.
+fn too_long() -> String {
+    format!("58={}|", "x".repeat(70_000))
+}
+
+#[test]
+fn a_fix_message_that_is_too_long_is_refused_and_the_session_goes_on() {
+    let mut scene = Scene::new();
+    let fix = scene.market.fix[0];
+    let (mut client, answer) = FixClient::log_on(fix, "FIX.4.4", "TRADER", 1, "");
+    assert!(answer.contains("|35=A|"), "{answer}");
+    client.send("FIX.4.4", "D", "TRADER", 2, &too_long());
+    let reject = client.receive();
+    for part in ["|35=3|", "|45=2|", "|58=message is longer than 4096 bytes|", "|372=D|"] {
+        assert!(reject.contains(part), "{reject}");
+    }
+    client.send("FIX.4.4", "1", "TRADER", 3, "112=still here|");
+    let heartbeat = client.receive();
+    assert!(
+        heartbeat.contains("|35=0|") && heartbeat.contains("|112=still here|"),
+        "{heartbeat}"
+    );
+    client.log_out("FIX.4.4", "TRADER", 4);
+    scene.gateway.wait_for("message refused, it is too long");
+    // Before a logon nobody waits for its end.
+    let (mut stranger, answer) = FixClient::log_on(fix, "FIX.4.4", "TRADER", 1, &too_long());
+    assert!(answer.contains("|35=5|") && answer.contains("4096 bytes"), "{answer}");
+    assert_eq!(stranger.receive(), "");
+    scene.gateway.wait_for("FIX.4.4 TRADER to TICKGATE");
+    scene.end();
+}
+
+#[test]
+fn a_native_packet_that_is_too_long_ends_the_connection_and_the_client_is_told() {
+    let mut scene = Scene::new();
+    let mut stream = TcpStream::connect(scene.market.native[0]).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let mut packet = [0; soup::MAX_PACKET_LENGTH];
+    let login = soup::Login {
+        user_name: soup::UserName::new(b"taker").expect("a name"),
+        password: soup::Password::BLANK,
+        session: soup::SessionName::BLANK,
+        sequence: 0,
+    };
+    let length = soup::write_login_request(&login, &mut packet);
+    stream.write_all(&packet[..length]).expect("it reads");
+    let mut accepted = [0; 33];
+    stream.read_exact(&mut accepted).expect("an answer");
+    assert_eq!(accepted[2], b'A');
+    stream.write_all(b"\xff\xffU").expect("it reads");
+    let mut rest = Vec::new();
+    // It closes with bytes of ours unread, if it is quick.
+    let _: Result<_, _> = stream.read_to_end(&mut rest);
+    let words = String::from_utf8_lossy(&rest).into_owned();
+    assert!(words.contains("packet of 65535 bytes"), "{words:?}");
+    scene.gateway.wait_for("packet of 65535 bytes");
     scene.end();
 }
 

@@ -15,7 +15,8 @@ use net::poller::{Interest, Poller};
 use net::tcp::Received;
 use net::{Link, SetupError};
 use proto::fix;
-use proto::soup::{self, Login, ServerEvent, ServerSession, SessionName};
+use proto::fix::{Passage, TooLong};
+use proto::soup::{self, Login, ServerEvent, ServerSession, SessionName, SoupError};
 use rtrb::Consumer;
 use std::net::SocketAddr;
 use types::{Duration, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay};
@@ -52,6 +53,8 @@ pub(crate) struct ClientCounters {
     pub(crate) too_slow: u64,
     /// Connections closed because what came is not the protocol.
     pub(crate) malformed: u64,
+    /// FIX messages that were longer than any that is read.
+    pub(crate) too_long: u64,
     /// FIX messages that were skipped: wrong length or checksum.
     pub(crate) garbled: u64,
     /// System calls that sent something, or found the socket full.
@@ -67,6 +70,8 @@ struct Slot {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
+    /// A FIX message that is too long and passes by.
+    passing: Option<TooLong>,
     connection: Option<Connection>,
 }
 
@@ -92,7 +97,7 @@ enum Wire {
 enum End {
     /// The peer closed, logged out, or the session asked for it.
     Closed,
-    Malformed,
+    Malformed(SoupError),
     Silent,
     TooSlow,
 }
@@ -221,7 +226,7 @@ impl Clients {
             match self.arrivals.pop() {
                 Ok(Delivery::Client(arrival)) => match self.judge(&arrival, shard, live) {
                     Ok((place, next)) => self.admit(place, next, *arrival, shard, live),
-                    Err(refusal) => self.refuse(*arrival, refusal, live.now),
+                    Err(refusal) => self.refuse(*arrival, refusal, live),
                 },
                 Ok(Delivery::Open(session, since)) => hours(session, Some(since), shard, live),
                 Ok(Delivery::Closed(session)) => hours(session, None, shard, live),
@@ -316,15 +321,17 @@ impl Clients {
     }
 
     /// Tells a client that it does not come in. Best effort: its connection ends here.
-    fn refuse(&mut self, arrival: Arrival, refusal: Refusal, now: Timestamp) {
+    fn refuse<L: Link>(&mut self, arrival: Arrival, refusal: Refusal, live: &mut Live<L>) {
         self.counters.logons_refused += 1;
-        let (session, peer) = (arrival.session.0, arrival.peer);
-        tracing::warn!(session, %peer, reason = refusal.text(), "logon refused");
+        if live.lines.allows(live.now) {
+            let (session, peer, claim) = (arrival.session.0, arrival.peer, arrival.claim());
+            tracing::warn!(session, %peer, %claim, reason = refusal.text(), "logon refused");
+        }
         let mut stream = arrival.stream;
         match arrival.hello {
             Hello::Fix { .. } => {
                 let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
-                drop(stream.send(refuse_fix(now, &arrival.bytes, refusal, &mut buffer)));
+                drop(stream.send(refuse_fix(live.now, &arrival.bytes, refusal, &mut buffer)));
             }
             Hello::Native { mut server, .. } => {
                 let mut packet = [0; soup::MAX_PACKET_LENGTH];
@@ -405,17 +412,7 @@ impl Clients {
         };
         match &mut connection.wire {
             Wire::Native(server) => desk.native_frame(server, bytes),
-            Wire::Fix => match fix::frame(bytes) {
-                fix::Frame::Incomplete => Step::Incomplete,
-                fix::Frame::Garbled(skip, _) => {
-                    counters.garbled += 1;
-                    Step::Used(skip)
-                }
-                fix::Frame::Message(length) => {
-                    desk.message(&bytes[..length], length < bytes.len());
-                    Step::Used(length)
-                }
-            },
+            Wire::Fix => desk.fix_frame(&mut slot.passing, bytes, connection.peer, counters),
         }
     }
 
@@ -526,18 +523,23 @@ impl Clients {
         };
         slot.start = 0;
         slot.end = 0;
+        slot.passing = None;
         let session = slot.session;
         self.connected.retain(|&other| other != place);
+        if let End::Malformed(error) = end {
+            connection.tell(error);
+        }
         connection.stream.close();
         self.counters.closed += 1;
         match end {
             End::Closed => {}
-            End::Malformed => self.counters.malformed += 1,
+            End::Malformed(_) => self.counters.malformed += 1,
             End::Silent => self.counters.silent += 1,
             End::TooSlow => self.counters.too_slow += 1,
         }
         let (id, peer, reason) = (session.0, connection.peer, end.text());
         match end {
+            End::Malformed(error) => tracing::warn!(session = id, %peer, reason, %error, "client connection ended"),
             End::TooSlow => tracing::warn!(session = id, %peer, reason, "client connection ended"),
             _ => tracing::info!(session = id, %peer, reason, "client connection ended"),
         }
@@ -551,6 +553,9 @@ impl Clients {
     /// Clients that read nothing, heartbeats of native sessions, and their silence.
     fn timeouts<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) {
         self.next_timeout = live.now + TIMEOUT_INTERVAL;
+        if let Some(count) = live.lines.left_out(live.now) {
+            tracing::warn!(count, "more lines about clients within a second");
+        }
         for place in 0..self.slots.len() {
             let slot = &mut self.slots[place];
             let Some(connection) = &mut slot.connection else {
@@ -590,16 +595,77 @@ impl<L: Link> Desk<'_, L> {
         let (packet, used) = match soup::parse(bytes) {
             Ok(Some(found)) => found,
             Ok(None) => return Step::Incomplete,
-            Err(_) => return Step::End(End::Malformed),
+            Err(error) => return Step::End(End::Malformed(error)),
         };
         match server.on_packet(self.live.now, packet) {
             Ok(Some(ServerEvent::Message(message))) => self.message(message, used < bytes.len()),
             Ok(Some(ServerEvent::Logout)) => return Step::End(End::Closed),
             Ok(Some(ServerEvent::Debug(_)) | None) => {}
-            // A second login is none of what a client may send.
-            Ok(Some(ServerEvent::Login(_))) | Err(_) => return Step::End(End::Malformed),
+            // It takes one login, and this was not the first.
+            Ok(Some(ServerEvent::Login(_))) => {}
+            Err(error) => return Step::End(End::Malformed(error)),
         }
         Step::Used(used)
+    }
+
+    fn fix_frame(
+        &mut self,
+        passing: &mut Option<TooLong>,
+        bytes: &[u8],
+        peer: SocketAddr,
+        counters: &mut ClientCounters,
+    ) -> Step {
+        if let Some(long) = passing {
+            let passage = self.pass(long, bytes, peer, counters);
+            if !matches!(passage, Passage::On(_)) {
+                *passing = None;
+            }
+            return passage.into();
+        }
+        match fix::frame(bytes) {
+            fix::Frame::Incomplete => Step::Incomplete,
+            fix::Frame::TooLong(length) => {
+                *passing = Some(TooLong::new(length));
+                Step::Used(0)
+            }
+            fix::Frame::Garbled(skip, _) => {
+                counters.garbled += 1;
+                Step::Used(skip)
+            }
+            fix::Frame::Message(length) => {
+                self.message(&bytes[..length], length < bytes.len());
+                Step::Used(length)
+            }
+        }
+    }
+
+    /// More of a FIX message that is too long. Once it has passed, its session refuses it.
+    #[cold]
+    fn pass(
+        &mut self,
+        passing: &mut TooLong,
+        bytes: &[u8],
+        peer: SocketAddr,
+        counters: &mut ClientCounters,
+    ) -> Passage {
+        let passage = passing.pass(bytes);
+        match passage {
+            Passage::On(_) => {}
+            Passage::Garbled(_) => counters.garbled += 1,
+            Passage::Whole(_) => {
+                counters.too_long += 1;
+                let (session, head, length) = (self.session, passing.head(), passing.length());
+                if self.live.lines.allows(self.live.now) {
+                    tracing::warn!(session = session.0, %peer, length, "message refused, it is too long");
+                }
+                // Nine digits, see `fix::frame`.
+                let length = u32::try_from(length).unwrap_or(u32::MAX);
+                self.live.expect_more(false);
+                self.live.append(&Record::ClientTooLong { session, length, head });
+                self.shard.on_client_too_long(self.live.now, session, head, self.live);
+            }
+        }
+        passage
     }
 
     /// A message of a client: into the journal, then to the shard. More may follow it in the buffer.
@@ -621,6 +687,25 @@ impl Connection {
             full_since: None,
         }
     }
+
+    /// Tells a native client what was wrong with what it sent, in words for people: SoupBinTCP has nothing else for it.
+    fn tell(&mut self, error: SoupError) {
+        // Half a packet may have been sent; nothing can follow that.
+        if self.full_since.is_none() {
+            let mut packet = [0; soup::MAX_PACKET_LENGTH];
+            let length = soup::write_debug(error.to_string().as_bytes(), &mut packet);
+            drop(self.stream.send(&packet[..length]));
+        }
+    }
+}
+
+impl From<Passage> for Step {
+    fn from(passage: Passage) -> Self {
+        match passage {
+            Passage::On(0) => Self::Incomplete,
+            Passage::On(count) | Passage::Whole(count) | Passage::Garbled(count) => Self::Used(count),
+        }
+    }
 }
 
 impl Slot {
@@ -630,6 +715,7 @@ impl Slot {
             buffer: vec![0; RECEIVE_BUFFER_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
+            passing: None,
             connection: None,
         }
     }
@@ -673,7 +759,7 @@ impl End {
     const fn text(self) -> &'static str {
         match self {
             Self::Closed => "closed",
-            Self::Malformed => "not the protocol",
+            Self::Malformed(_) => "not the protocol",
             Self::Silent => "nothing came for too long",
             Self::TooSlow => "reads too slowly",
         }

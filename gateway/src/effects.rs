@@ -2,7 +2,7 @@
 
 use crate::crossing::Lane;
 use latency::Tap;
-use proto::fix::Recall;
+use proto::fix::{CloseReason, Recall};
 use types::{
     AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
     ShardId, VenueId,
@@ -67,8 +67,8 @@ pub trait Effects {
     /// A numbered message to another shard.
     fn to_shard(&mut self, shard: ShardId, lane: Lane, message: &[u8]);
 
-    /// The session's connection is to be closed once what was sent has left.
-    fn close(&mut self, session: SessionId);
+    /// The session's connection is to be closed once what was sent has left. `text` is what the client said or was told.
+    fn close(&mut self, session: SessionId, reason: CloseReason, text: &[u8]);
 
     /// Whether what became of an order is recorded.
     fn is_recording(&self) -> bool;

@@ -18,6 +18,7 @@ pub mod gateway;
 pub mod harness;
 mod instruments;
 pub mod limits;
+mod line_limit;
 mod live;
 mod outbox;
 mod recall;

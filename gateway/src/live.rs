@@ -7,6 +7,7 @@ use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ORDERS_HELD, MAX_REPORT_LENGTH, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
     REPORTS_HELD_A_TURN,
 };
+use crate::line_limit::LineLimit;
 use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
@@ -15,7 +16,7 @@ use journal::{JournalWriter, Watermark};
 use latency::clock::Clock;
 use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
-use proto::fix::Recall;
+use proto::fix::{CloseReason, Recall};
 use types::{
     AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
     ShardId, Timestamp, VenueId,
@@ -46,6 +47,8 @@ pub(crate) struct Live<L> {
     /// Messages that wait so.
     held: usize,
     recording: Recording,
+    /// Of the lines that clients can cause.
+    pub(crate) lines: LineLimit,
 }
 
 /// What is stamped on the way.
@@ -102,6 +105,7 @@ impl<L: Link> Live<L> {
             more_follows: false,
             held: 0,
             recording,
+            lines: LineLimit::default(),
         }
     }
 
@@ -341,9 +345,19 @@ impl<L: Link> Effects for Live<L> {
         }
     }
 
-    fn close(&mut self, session: SessionId) {
+    fn close(&mut self, session: SessionId, reason: CloseReason, text: &[u8]) {
         if let Some(client) = self.clients.wake(session) {
             client.is_closing = true;
+        }
+        if !self.lines.allows(self.now) {
+            return;
+        }
+        let is_in_order = matches!(reason, CloseReason::LoggedOut | CloseReason::LogoutTimeout);
+        let (session, reason, text) = (session.0, reason.text(), text.escape_ascii());
+        if !is_in_order {
+            tracing::warn!(session, reason, %text, "session ends its connection");
+        } else {
+            tracing::info!(session, reason, %text, "session ends its connection");
         }
     }
 

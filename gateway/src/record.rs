@@ -33,6 +33,13 @@ pub enum Record<'a> {
     SessionUp { session: SessionId },
     /// A client's connection ended.
     SessionDown { session: SessionId },
+    /// A FIX message passed that was longer than any that is read; `head` has its first fields.
+    ClientTooLong {
+        session: SessionId,
+        /// Of the whole message, bytes.
+        length: u32,
+        head: &'a [u8],
+    },
     /// See [`Kind::ClientMessage`].
     ClientMessage { session: SessionId, message: &'a [u8] },
     /// See [`Kind::ClientRecall`]. Nothing was found when the message is empty.
@@ -124,6 +131,11 @@ impl<'a> Record<'a> {
                 (session, HOURS) => Self::SessionHours {
                     session,
                     since: Some(Timestamp(fields.u64()?)).filter(|&since| since != Timestamp::NONE),
+                },
+                (session, TOO_LONG) => Self::ClientTooLong {
+                    session,
+                    length: fields.u32()?,
+                    head: fields.0,
                 },
                 (session, BOUND) => Self::SessionBound(Binding::new(session, fields.take()?, fields.0)?),
                 _ => return None,
@@ -220,6 +232,11 @@ impl<'a> Record<'a> {
             ),
             Self::SessionUp { session } => (Kind::ClientEvent, head.u16(session.0).u8(UP), &[]),
             Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
+            Self::ClientTooLong {
+                session,
+                length,
+                head: of,
+            } => (Kind::ClientEvent, head.u16(session.0).u8(TOO_LONG).u32(length), of),
             Self::ClientMessage { session, message } => (Kind::ClientMessage, head.u16(session.0), message),
             Self::Recalled {
                 session,
@@ -328,6 +345,7 @@ const UP: u8 = 1;
 const DOWN: u8 = 0;
 const BOUND: u8 = 2;
 const HOURS: u8 = 3;
+const TOO_LONG: u8 = 4;
 
 /// What is left of a payload.
 struct Fields<'a>(&'a [u8]);
@@ -407,6 +425,11 @@ mod tests {
             Record::SessionHours { session, since: None },
             Record::SessionUp { session },
             Record::SessionDown { session },
+            Record::ClientTooLong {
+                session,
+                length: 5_000,
+                head: message,
+            },
             Record::ClientMessage { session, message },
             Record::SessionTimer { session },
             Record::RoomAgain,

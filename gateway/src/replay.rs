@@ -12,7 +12,7 @@ use crate::shard::Shard;
 use crate::shared_limits::{Reservation, SharedLimits};
 use journal::{JournalError, JournalReader};
 use latency::Tap;
-use proto::fix::Recall;
+use proto::fix::{CloseReason, Recall};
 use proto::journal::Kind;
 use std::collections::VecDeque;
 use std::fmt;
@@ -203,6 +203,7 @@ impl Recovered {
                 self.connected.retain(|&connected| connected != session);
                 shard.on_session_down(now, session, replay);
             }
+            Record::ClientTooLong { session, head, .. } => shard.on_client_too_long(now, session, head, replay),
             Record::ClientMessage { session, message } => shard.on_client_message(now, session, message, replay),
             Record::Recalled {
                 session,
@@ -475,7 +476,7 @@ impl Effects for Replay<'_> {
         });
     }
 
-    fn close(&mut self, _: SessionId) {}
+    fn close(&mut self, _: SessionId, _: CloseReason, _: &[u8]) {}
 
     fn is_recording(&self) -> bool {
         false

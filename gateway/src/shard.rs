@@ -78,11 +78,23 @@ impl Shard {
     ) {
         let incoming = self.sessions.decode(now, session, message, &self.instruments, effects);
         self.on_incoming(now, session, incoming, effects);
+        self.take_early(now, session, effects);
+        self.send_waiting(now, effects);
+    }
+
+    /// A FIX message of a client passed that is longer than any that is read; `head` has its first fields.
+    pub fn on_client_too_long<E: Effects>(&mut self, now: Timestamp, session: SessionId, head: &[u8], effects: &mut E) {
+        self.sessions.too_long(now, session, head, effects);
+        self.take_early(now, session, effects);
+        self.send_waiting(now, effects);
+    }
+
+    /// Messages that a session has put off and that have their turn now.
+    fn take_early<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
         while self.sessions.has_early(session) {
             let incoming = self.sessions.decode_early(now, session, &self.instruments, effects);
             self.on_incoming(now, session, incoming, effects);
         }
-        self.send_waiting(now, effects);
     }
 
     /// What a client's message turned out to be.

@@ -30,6 +30,8 @@ pub struct Status {
     pub client_sends: AtomicU64,
     /// FIX messages that were skipped: wrong length or checksum.
     pub garbled: AtomicU64,
+    /// FIX messages that were longer than any that is read, and refused.
+    pub too_long: AtomicU64,
     /// Messages of clients that could not be decoded.
     pub malformed: AtomicU64,
     /// Orders open.
@@ -111,6 +113,7 @@ impl Status {
             too_slow: AtomicU64::new(0),
             client_sends: AtomicU64::new(0),
             garbled: AtomicU64::new(0),
+            too_long: AtomicU64::new(0),
             malformed: AtomicU64::new(0),
             open_orders: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
@@ -152,6 +155,7 @@ impl Status {
         set(&self.too_slow, edge.too_slow);
         set(&self.client_sends, edge.sends);
         set(&self.garbled, edge.garbled);
+        set(&self.too_long, edge.too_long);
         set(&self.malformed, edge.malformed + shard.counters().malformed_requests);
         let orders = shard.orders();
         let counters = orders.counters();

@@ -1,8 +1,8 @@
 //! The door's loop: listeners, and the connections that are not clients yet.
 
+use super::claim::Claim;
 use super::directory::{Binding, Directory};
 use super::hours::AllHours;
-use super::line_limit::LineLimit;
 use super::pending::{End, Heard, Pending, Protocol, Stage};
 use super::pool::Pool;
 use super::refusal::Refusal;
@@ -11,6 +11,7 @@ use crate::config::{Config, Secret};
 use crate::limits::{
     CHECK_THREADS, LOGON_TIMEOUT_NS, MAX_ACCEPTS_A_TURN, MAX_PENDING_LOGONS, MAX_READY_SOCKETS, REFUSAL_DELAY_NS,
 };
+use crate::line_limit::LineLimit;
 use crate::status::{Addresses, DoorStatus, Status};
 use crate::stream::Stream;
 use latency::clock::Clock;
@@ -193,7 +194,7 @@ impl Keeper {
             count(&self.status.accepted);
             if !self.directory.allows(peer.ip()) {
                 stream.close();
-                self.ended(peer, End::Refused(Refusal::Address));
+                self.ended(peer, Claim::Nothing, End::Refused(Refusal::Address));
                 continue;
             }
             let stream = match &self.tls {
@@ -392,13 +393,12 @@ impl Keeper {
         let Some(pending) = self.pending[place].take() else {
             return;
         };
-        let peer = pending.peer;
+        self.ended(pending.peer, pending.claim_for_log(), end);
         pending.end(self.now, end);
-        self.ended(peer, end);
     }
 
     /// Counts and logs the end of a connection.
-    fn ended(&mut self, peer: SocketAddr, end: End) {
+    fn ended(&mut self, peer: SocketAddr, claim: Claim<'_>, end: End) {
         count(match end {
             End::Closed => &self.status.closed,
             End::Malformed | End::Tls => &self.status.malformed,
@@ -410,10 +410,10 @@ impl Keeper {
             return;
         }
         match end {
-            End::Refused(refusal) => tracing::warn!(%peer, reason = refusal.text(), "logon refused"),
+            End::Refused(refusal) => tracing::warn!(%peer, %claim, reason = refusal.text(), "logon refused"),
             // Whoever looks at a port and leaves, as monitors do, is no news.
             End::Closed => tracing::info!(%peer, "connection ended before a logon"),
-            _ => tracing::warn!(%peer, reason = end.text(), "connection ended before a logon"),
+            _ => tracing::warn!(%peer, %claim, reason = end.text(), "connection ended before a logon"),
         }
     }
 }

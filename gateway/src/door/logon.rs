@@ -5,7 +5,7 @@ use proto::fix::{Fields, Frame, frame, msg_type, tag};
 /// What the door reads of a message. What is missing is empty; a tag that comes twice counts as it came first. Everything
 /// else about the message is the session's to judge.
 #[derive(Clone, Copy, Default)]
-pub(super) struct FixLogon<'f> {
+pub(crate) struct FixLogon<'f> {
     pub(super) begin_string: &'f [u8],
     msg_type: &'f [u8],
     pub(super) sender_comp_id: &'f [u8],
@@ -45,7 +45,7 @@ impl<'f> FixLogon<'f> {
 pub(super) fn first_message(received: &[u8]) -> &[u8] {
     match frame(received) {
         Frame::Message(length) => &received[..length],
-        Frame::Incomplete | Frame::Garbled(..) => received,
+        Frame::Incomplete | Frame::TooLong(_) | Frame::Garbled(..) => received,
     }
 }
 

@@ -11,10 +11,10 @@
 //! Since the first message names the session, it does not matter at which address a client connects: every FIX port of the
 //! gateway takes every FIX session, every native port every native one.
 
+mod claim;
 mod directory;
 mod hours;
 mod keeper;
-mod line_limit;
 mod logon;
 mod pending;
 mod pool;
@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use types::{SessionId, Timestamp};
 
+use claim::Claim;
 pub use directory::Binding;
 pub(crate) use refusal::{Refusal, refuse_fix};
 
@@ -60,6 +61,16 @@ pub(crate) struct Arrival {
     /// What was received and is not handled: of FIX from the Logon on, of the native protocol what follows the login. At
     /// most [`MAX_FRAME_LENGTH`](crate::limits::MAX_FRAME_LENGTH) bytes.
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Arrival {
+    /// Who it says it is, for the log.
+    pub(crate) fn claim(&self) -> Claim<'_> {
+        match &self.hello {
+            Hello::Fix { .. } => Claim::of_fix(&self.bytes),
+            Hello::Native { login, .. } => Claim::of_native(login),
+        }
+    }
 }
 
 /// How a client began.

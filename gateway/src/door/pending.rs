@@ -1,6 +1,7 @@
 //! A connection that is not a client yet.
 
 use super::Hello;
+use super::claim::Claim;
 use super::directory::{Destination, Directory, Origin};
 use super::logon::{FixLogon, first_message, without_passwords};
 use super::refusal::{Refusal, refuse_fix};
@@ -153,8 +154,27 @@ impl Pending {
                 fix::Frame::Message(length) if FixLogon::parse(&self.bytes[..length]).is_logon() => {
                     return Ok(Heard::Claim);
                 }
+                fix::Frame::TooLong(_) if !self.has_header() => return Ok(Heard::Nothing { garbled }),
+                fix::Frame::TooLong(_) => return Err(End::Refused(Refusal::TooLong)),
                 fix::Frame::Message(_) => return Err(End::Malformed),
             }
+        }
+    }
+
+    /// Whether the whole header of a message that is too long is there, or as much as there is room for: whom the
+    /// refusal goes to stands in it.
+    fn has_header(&self) -> bool {
+        let logon = self.logon();
+        let is_named = !logon.sender_comp_id.is_empty() && !logon.target_comp_id.is_empty();
+        is_named || self.length == self.bytes.len()
+    }
+
+    /// Who it says it is.
+    pub(super) fn claim_for_log(&self) -> Claim<'_> {
+        match &self.wire {
+            Wire::Fix => Claim::of_fix(&self.bytes[..self.length]),
+            Wire::Native { login, .. } if login.user_name.as_str().is_empty() => Claim::Nothing,
+            Wire::Native { login, .. } => Claim::of_native(login),
         }
     }
 

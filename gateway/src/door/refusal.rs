@@ -28,6 +28,8 @@ pub(crate) enum Refusal {
     AlreadyConnected,
     /// The client wants the session of another day.
     OtherSession,
+    /// Its first message is longer than any that is read.
+    TooLong,
     /// The client wants messages that are no longer held, or do not exist yet.
     NotHeld,
 }
@@ -71,6 +73,7 @@ impl Refusal {
             Self::TemplateFull => "all sessions for new clients are taken",
             Self::AlreadyConnected => "session is already logged on",
             Self::OtherSession => "session of another day",
+            Self::TooLong => "message is longer than 4096 bytes",
             Self::NotHeld => "messages asked for are not held",
         }
     }

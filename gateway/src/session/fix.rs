@@ -232,6 +232,14 @@ impl FixSession {
         }
     }
 
+    /// A message passed that is longer than any that is read.
+    #[cold]
+    pub(super) fn too_long<E: Effects>(&mut self, now: Timestamp, head: &[u8], scratch: &mut Scratch, effects: &mut E) {
+        let mut out = Out { id: self.id, effects };
+        self.session.on_too_long(now, head, scratch, &mut out);
+        self.tell_resets(effects);
+    }
+
     /// Whether a message that came before ones that were missing has its turn now.
     pub(super) fn has_early(&self) -> bool {
         self.session.has_early()
@@ -447,7 +455,7 @@ impl<E: Effects> Output for Out<'_, E> {
 
     fn logged_out(&mut self, _: &[u8]) {}
 
-    fn close(&mut self, _: CloseReason, _: &[u8]) {
-        self.effects.close(self.id);
+    fn close(&mut self, reason: CloseReason, text: &[u8]) {
+        self.effects.close(self.id, reason, text);
     }
 }

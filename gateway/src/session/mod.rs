@@ -158,6 +158,17 @@ impl Sessions {
         }
     }
 
+    /// A FIX message passed that is longer than any that is read. The session answers.
+    pub(crate) fn too_long<E: Effects>(&mut self, now: Timestamp, session: SessionId, head: &[u8], effects: &mut E) {
+        if let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0))
+            && let Protocol::Fix(fix) = &mut entry.protocol
+        {
+            fix.too_long(now, head, &mut self.scratch, effects);
+            let due = fix.next_timer();
+            self.note_timer(session, due);
+        }
+    }
+
     /// Whether a message that a session has put off has its turn now.
     pub(crate) fn has_early(&self, session: SessionId) -> bool {
         match self.entry(session).map(|entry| &entry.protocol) {

@@ -4,7 +4,10 @@
 //! form, the length or the sum is garbled: it is skipped and counted, uses up no sequence number, and the search goes on
 //! at the next `8=FIX` (FIX 4.4, volume 2, "message integrity" and test case 3). A wrong length never swallows the good
 //! messages behind it, because the search goes on inside the bytes that it claimed.
+//!
+//! A message that is longer than any that is read passes by, see [`TooLong`].
 
+use super::too_long::{Passage, TooLong};
 use super::{MAX_MESSAGE_LENGTH, SOH, value};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -16,6 +19,8 @@ pub enum Frame {
     Message(usize),
     /// The start of a message, or nothing: more bytes are needed.
     Incomplete,
+    /// The start of a message of this many bytes, more than [`MAX_MESSAGE_LENGTH`]: it passes by as a [`TooLong`].
+    TooLong(usize),
     /// Skip this many bytes, at least one.
     Garbled(usize, GarbledReason),
 }
@@ -27,8 +32,6 @@ pub enum GarbledReason {
     BeginString,
     /// BodyLength is not second, no number, or not where the message ends.
     BodyLength,
-    /// Longer than [`MAX_MESSAGE_LENGTH`].
-    TooLong,
     /// MsgType is not third.
     MsgType,
     /// CheckSum is not last, no number, or wrong.
@@ -42,19 +45,23 @@ pub struct FrameBuffer {
     start: usize,
     end: usize,
     garbled: u64,
+    too_long: u64,
+    /// The too long message that passes by.
+    passing: Option<TooLong>,
 }
 
 /// Looks for a message at the start of `bytes`.
 #[must_use]
 pub fn frame(bytes: &[u8]) -> Frame {
     match parse(bytes) {
+        Ok(Some(length)) if length > MAX_MESSAGE_LENGTH => Frame::TooLong(length),
         Ok(Some(length)) => Frame::Message(length),
         Ok(None) => Frame::Incomplete,
         Err(reason) => Frame::Garbled(next_start(bytes), reason),
     }
 }
 
-/// The length of the message, or `None` when it is not all there.
+/// The length of the message, or `None` when it is not all there. One that is too long need not be.
 fn parse(bytes: &[u8]) -> Result<Option<usize>, GarbledReason> {
     let Some(after_begin) = expect(bytes, START, GarbledReason::BeginString)? else {
         return Ok(None);
@@ -71,15 +78,14 @@ fn parse(bytes: &[u8]) -> Result<Option<usize>, GarbledReason> {
     let body_length = value::parse_u64(&after_tag[..digits]).ok_or(GarbledReason::BodyLength)?;
     let body = &after_tag[digits + 1..];
     let body_at = bytes.len() - body.len();
-    let room = MAX_MESSAGE_LENGTH - TRAILER_LENGTH - body_at;
-    let body_length = usize::try_from(body_length)
-        .ok()
-        .filter(|&length| length <= room)
-        .ok_or(GarbledReason::TooLong)?;
+    let body_length = usize::try_from(body_length).map_err(|_| GarbledReason::BodyLength)?;
     if expect(body, b"35=", GarbledReason::MsgType)?.is_none() {
         return Ok(None);
     }
     let end = body_at + body_length;
+    if end + TRAILER_LENGTH > MAX_MESSAGE_LENGTH {
+        return Ok(Some(end + TRAILER_LENGTH));
+    }
     let Some(trailer) = bytes.get(end..end + TRAILER_LENGTH) else {
         return Ok(None);
     };
@@ -87,7 +93,7 @@ fn parse(bytes: &[u8]) -> Result<Option<usize>, GarbledReason> {
         return Err(GarbledReason::BodyLength);
     }
     let sum = value::parse_u64(&trailer[3..6]).ok_or(GarbledReason::CheckSum)?;
-    if trailer[6] != SOH || sum != u64::from(check_sum(&bytes[..end])) {
+    if !is_trailer(trailer) || sum != u64::from(check_sum(&bytes[..end])) {
         return Err(GarbledReason::CheckSum);
     }
     Ok(Some(end + TRAILER_LENGTH))
@@ -97,6 +103,11 @@ fn parse(bytes: &[u8]) -> Result<Option<usize>, GarbledReason> {
 #[inline]
 pub(super) fn check_sum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |sum: u8, &byte| sum.wrapping_add(byte))
+}
+
+/// Whether these bytes have the form of a CheckSum field.
+pub(super) fn is_trailer(trailer: &[u8]) -> bool {
+    trailer.starts_with(b"10=") && trailer.ends_with(&[SOH])
 }
 
 /// What follows `prefix`; `None` when the bytes end within it.
@@ -121,19 +132,21 @@ fn until_delimiter(bytes: &[u8], max: usize, reason: GarbledReason) -> Result<Op
     }
 }
 
-/// Where, after the first byte, the next message may start: at `8=FIX`, or at an end that may become it.
+/// Where, after the first byte, the next message may start.
 #[cold]
 fn next_start(bytes: &[u8]) -> usize {
-    let whole = bytes.windows(START.len()).skip(1).position(|window| window == START);
-    whole.map_or_else(
-        || {
-            let first_tail = bytes.len().saturating_sub(START.len() - 1).max(1);
-            (first_tail..bytes.len())
-                .find(|&at| START.starts_with(&bytes[at..]))
-                .unwrap_or(bytes.len())
-        },
-        |at| at + 1,
-    )
+    find_start(bytes, 1).unwrap_or(bytes.len())
+}
+
+/// The first place from `from` on where a message may start: at `8=FIX`, or at an end that may become it.
+pub(super) fn find_start(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let whole = rest.windows(START.len()).position(|window| window == START);
+    let at = whole.or_else(|| {
+        let first_tail = rest.len().saturating_sub(START.len() - 1);
+        (first_tail..rest.len()).find(|&at| START.starts_with(&rest[at..]))
+    });
+    at.map(|at| from + at)
 }
 
 impl FrameBuffer {
@@ -145,6 +158,8 @@ impl FrameBuffer {
             start: 0,
             end: 0,
             garbled: 0,
+            too_long: 0,
+            passing: None,
         }
     }
 
@@ -165,9 +180,12 @@ impl FrameBuffer {
         assert!(self.end <= self.bytes.len(), "more bytes received than there was space");
     }
 
-    /// The next whole message. Garbled bytes before it are skipped and counted.
+    /// The next whole message. Garbled bytes and too long messages before it are skipped and counted.
     pub fn next_frame(&mut self) -> Option<&[u8]> {
         loop {
+            if self.passing.is_some() && !self.pass() {
+                return None;
+            }
             match frame(&self.bytes[self.start..self.end]) {
                 Frame::Message(length) => {
                     let start = self.start;
@@ -175,6 +193,7 @@ impl FrameBuffer {
                     return Some(&self.bytes[start..start + length]);
                 }
                 Frame::Incomplete => return None,
+                Frame::TooLong(length) => self.passing = Some(TooLong::new(length)),
                 Frame::Garbled(length, _) => {
                     self.start += length;
                     self.garbled += 1;
@@ -183,15 +202,44 @@ impl FrameBuffer {
         }
     }
 
+    /// Lets a too long message go on. Returns whether it has passed.
+    #[cold]
+    fn pass(&mut self) -> bool {
+        let Some(passing) = &mut self.passing else { return true };
+        match passing.pass(&self.bytes[self.start..self.end]) {
+            Passage::On(count) => {
+                self.start += count;
+                return false;
+            }
+            Passage::Whole(count) => {
+                self.start += count;
+                self.too_long += 1;
+            }
+            Passage::Garbled(count) => {
+                self.start += count;
+                self.garbled += 1;
+            }
+        }
+        self.passing = None;
+        true
+    }
+
     /// How many times bytes were skipped.
     #[must_use]
     pub const fn garbled(&self) -> u64 {
         self.garbled
     }
 
-    /// Forgets what was received, for a new connection. The count stays.
-    pub const fn clear(&mut self) {
+    /// How many messages were longer than [`MAX_MESSAGE_LENGTH`].
+    #[must_use]
+    pub const fn too_long(&self) -> u64 {
+        self.too_long
+    }
+
+    /// Forgets what was received, for a new connection. The counts stay.
+    pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
+        self.passing = None;
     }
 }
 
@@ -207,11 +255,11 @@ const START: &[u8] = b"8=FIX";
 /// Longest version after `8=FIX`: `T.1.1`.
 const MAX_VERSION_LENGTH: usize = 5;
 
-/// Digits of BodyLength, leading zeros included.
-const MAX_LENGTH_DIGITS: usize = 6;
+/// Digits of BodyLength, leading zeros included. A length that no message has is told from one that is too long.
+const MAX_LENGTH_DIGITS: usize = 9;
 
 /// `10=nnn<SOH>`.
-const TRAILER_LENGTH: usize = 7;
+pub(super) const TRAILER_LENGTH: usize = 7;
 
 #[cfg(test)]
 mod tests {
@@ -262,12 +310,12 @@ mod tests {
             ("8=FIX.4.4|9=x|35=0|10=163|", GarbledReason::BodyLength),
             ("8=FIX.4.4|9=|35=0|10=163|", GarbledReason::BodyLength),
             ("8=FIX.4.4|35=0|9=5|10=163|", GarbledReason::BodyLength),
-            ("8=FIX.4.4|9=0000005|", GarbledReason::BodyLength),
+            ("8=FIX.4.4|9=0000000005|", GarbledReason::BodyLength),
             ("8=FIX.4.4|9=5|34=0|10=163|", GarbledReason::MsgType),
             ("8=FIX.4.4.4|9=5|35=0|10=163|", GarbledReason::BeginString),
             ("8=FIX|9=5|35=0|10=163|", GarbledReason::BeginString),
             ("8=FUX.4.4|9=5|35=0|10=163|", GarbledReason::BeginString),
-            ("8=FIX.4.4|9=5000|35=0|", GarbledReason::TooLong),
+            ("8=FIX.4.4|9=5000|34=0|", GarbledReason::MsgType),
             ("8=FIX.4.4|9=0|35=0|10=163|", GarbledReason::BodyLength),
         ] {
             let bytes = bytes.replace('|', "\x01");
@@ -310,10 +358,10 @@ mod tests {
         assert_eq!(longest.len(), MAX_MESSAGE_LENGTH);
         let stream: Vec<u8> = longest.iter().chain(&longest).chain(&longest).copied().collect();
         assert_eq!(frames(&stream).0.len(), 3);
-        assert!(matches!(
+        assert_eq!(
             frame(&message(&format!("{body}1=1|"))),
-            Frame::Garbled(_, GarbledReason::TooLong)
-        ));
+            Frame::TooLong(MAX_MESSAGE_LENGTH + 4)
+        );
     }
 
     fn piece() -> impl Strategy<Value = Vec<u8>> {

@@ -69,7 +69,11 @@ impl Scratch {
     /// twice, header fields in the body. Any other bytes give a message with a violation.
     #[must_use]
     pub fn parse<'a>(&'a mut self, frame: &'a [u8]) -> Message<'a> {
-        let bytes = fields_of(frame);
+        self.parse_head(fields_of(frame))
+    }
+
+    /// Scans the first fields of a message, none of them CheckSum.
+    pub(super) fn parse_head<'a>(&'a mut self, bytes: &'a [u8]) -> Message<'a> {
         let mut scan = Scan::new(self);
         let mut body = Body::NotBegun;
         let mut body_at = bytes.len();

@@ -29,6 +29,7 @@ mod slots;
 pub mod tag;
 mod terms;
 mod time;
+mod too_long;
 mod value;
 mod version;
 
@@ -53,10 +54,11 @@ pub use session::{
 };
 pub use terms::OrderFields;
 pub use time::{TIMESTAMP_LENGTH, parse_timestamp, write_timestamp};
+pub use too_long::{Passage, TooLong};
 pub use value::{Digits, parse_quantity, parse_u64};
 pub use version::Version;
 
-/// Longest message that is read or written, bytes. A longer one is garbled.
+/// Longest message that is read or written, bytes. A longer one passes by and is refused, see [`TooLong`].
 pub const MAX_MESSAGE_LENGTH: usize = 4096;
 
 /// Highest sequence number that is taken for one; far from where arithmetic on it could overflow.

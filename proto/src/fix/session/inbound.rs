@@ -190,7 +190,7 @@ impl Session {
     }
 
     /// A number that was seen.
-    fn on_too_low(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) {
+    pub(super) fn on_too_low(&mut self, sequence: u64, message: &Message<'_>, out: &mut impl Output) {
         if message.poss_dup() {
             if self.accepts_orig_sending_time(message, out) {
                 self.counters.duplicates += 1;

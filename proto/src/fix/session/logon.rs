@@ -205,7 +205,7 @@ impl Session {
 
     /// Says why and closes, and leaves no trace: numbers are as they were and the next attempt works. It is said in the
     /// peer's version where that is one of FIX.
-    fn refuse_logon(&mut self, message: &Message<'_>, text: &[u8], out: &mut impl Output) {
+    pub(super) fn refuse_logon(&mut self, message: &Message<'_>, text: &[u8], out: &mut impl Output) {
         self.counters.logons_refused += 1;
         let spoken = Version::ALL
             .into_iter()

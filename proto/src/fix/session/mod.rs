@@ -24,6 +24,7 @@ mod gap;
 mod inbound;
 mod logon;
 mod logout;
+mod long;
 mod outbound;
 mod output;
 mod refuse;

@@ -85,6 +85,8 @@ pub enum CloseReason {
     CompId,
     /// SendingTime too far from the clock, or before OrigSendingTime.
     SendingTime,
+    /// A message that is longer than any that is read, and whose number is not known.
+    TooLong,
 }
 
 /// What a session has counted since it was made.
@@ -106,6 +108,8 @@ pub struct SessionCounters {
     pub early: u64,
     /// Those of them that found no room to wait in, and have to come again.
     pub early_dropped: u64,
+    /// Messages that were longer than any that is read.
+    pub too_long: u64,
     /// Possible duplicates dropped because they were seen.
     pub duplicates: u64,
     /// Logons.
@@ -151,6 +155,7 @@ impl CloseReason {
             Self::BeginString => "wrong version",
             Self::CompId => "wrong CompID",
             Self::SendingTime => "sending time out of tolerance",
+            Self::TooLong => "message is too long",
         }
     }
 }

@@ -114,3 +114,78 @@ fn a_message_in_pieces_is_one_message() {
         assert_eq!(stream.receives(&bytes, chunk), ["application 2: 11=x|"]);
     }
 }
+
+/// The first fields of a message that was too long.
+fn too_long(end: &mut End, fields: &str) -> Vec<String> {
+    let whole = wire(fields, Version::Fix44, end.now);
+    let head = &whole[..whole.len() - "10=nnn|".len()];
+    end.session
+        .on_too_long(end.now, head, &mut Scratch::new(), &mut end.did);
+    end.done()
+}
+
+#[test]
+fn a_message_that_is_too_long_is_refused_and_its_number_is_used_up() {
+    let mut end = End::logged_on();
+    let reject = "58=message is longer than 4096 bytes|372=D|373=99|";
+    assert_eq!(
+        too_long(&mut end, "35=D|34=2|11=x|"),
+        [format!("35=3|34=2|45=2|{reject}")]
+    );
+    assert_eq!(end.numbers(), (3, 3));
+    assert_eq!(end.receives("35=D|34=3|11=y|"), ["application 3: 11=y|"]);
+    assert_eq!(end.session.counters().too_long, 1);
+}
+
+#[test]
+fn a_too_long_message_behind_a_gap_is_refused_when_it_comes_again() {
+    let mut end = End::logged_on();
+    assert_eq!(too_long(&mut end, "35=D|34=3|11=x|"), ["35=2|34=2|7=2|16=0|"]);
+    let again = "43=Y|122=20260301-00:00:00|";
+    assert_eq!(
+        end.receives(&format!("35=D|34=2|{again}11=y|")),
+        ["application 2: 11=y|"]
+    );
+    let did = too_long(&mut end, &format!("35=D|34=3|{again}11=x|"));
+    assert!(did.len() == 1 && did[0].starts_with("35=3|34=3|45=3|"), "{did:?}");
+    assert_eq!(end.numbers().0, 4);
+    // Once more it was seen.
+    assert!(too_long(&mut end, &format!("35=D|34=3|{again}11=x|")).is_empty());
+    assert_eq!(end.numbers().0, 4);
+}
+
+#[test]
+fn early_messages_have_their_turn_after_a_too_long_one() {
+    let mut end = End::logged_on();
+    assert_eq!(end.receives("35=D|34=3|11=y|"), ["35=2|34=2|7=2|16=0|"]);
+    let did = too_long(&mut end, "35=D|34=2|43=Y|122=20260301-00:00:00|11=x|");
+    assert!(did.len() == 1 && did[0].starts_with("35=3|34=3|45=2|"), "{did:?}");
+    assert!(end.session.has_early());
+}
+
+#[test]
+fn a_too_long_message_without_a_readable_number_ends_the_session_and_says_why() {
+    let text = "message is longer than 4096 bytes";
+    for fields in ["35=D|49=PEER|56=US|", "35=D|34=0|11=x|", "35=D|34=2|49=OTHER|"] {
+        let mut end = End::logged_on();
+        let did = too_long(&mut end, fields);
+        assert_eq!(
+            did,
+            [format!("35=5|34=2|58={text}|"), format!("close: TooLong: {text}")],
+            "{fields}"
+        );
+        assert_eq!(end.numbers().0, 2);
+    }
+    let mut end = End::logged_on();
+    let did = too_long(&mut end, "35=D|34=1|11=x|");
+    assert!(did[0].contains("MsgSeqNum too low"), "{did:?}");
+}
+
+#[test]
+fn a_logon_that_is_too_long_is_refused_and_leaves_no_trace() {
+    let mut end = End::new(Role::Acceptor, |_| ());
+    end.connect();
+    let did = too_long(&mut end, "35=A|34=1|98=0|108=30|");
+    assert!(did[0].starts_with("35=5|34=1|58=message is longer"), "{did:?}");
+    assert_eq!(end.numbers(), (1, 1));
+}

@@ -4,7 +4,7 @@ use types::Timestamp;
 
 /// Lines of one second.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct LineLimit {
+pub(crate) struct LineLimit {
     second: u64,
     lines: u32,
     left_out: u64,
@@ -15,7 +15,7 @@ const MAX_LINES_A_SECOND: u32 = 10;
 
 impl LineLimit {
     /// Whether one more line may be printed; if not, it is counted.
-    pub(super) fn allows(&mut self, now: Timestamp) -> bool {
+    pub(crate) fn allows(&mut self, now: Timestamp) -> bool {
         self.begin_second(now);
         if self.lines == MAX_LINES_A_SECOND {
             self.left_out += 1;
@@ -26,7 +26,7 @@ impl LineLimit {
     }
 
     /// Lines that a second, now over, left out; told once.
-    pub(super) fn left_out(&mut self, now: Timestamp) -> Option<u64> {
+    pub(crate) fn left_out(&mut self, now: Timestamp) -> Option<u64> {
         if now.0 / 1_000_000_000 == self.second || self.left_out == 0 {
             return None;
         }
