@@ -327,6 +327,56 @@ fn a_password_opens_its_session_and_stands_nowhere() {
 }
 
 #[test]
+fn a_credentials_file_that_changes_holds_without_a_restart() {
+    let market = with_passwords();
+    let (mut exchange, mut gateway) = start(&market);
+    let log_on = |password: &str| {
+        let more = format!("553=desk7|554={password}|");
+        FixClient::log_on(market.fix[0], "FIX.4.4", "DESK7", 1, &more)
+    };
+    let (client, answer) = log_on(OPEN_SESAME);
+    assert!(is_logon(&answer), "{answer}");
+    client.log_out("FIX.4.4", "DESK7", 2);
+
+    let good = fs::read_to_string(market.path("credentials.txt")).expect("it was written");
+    market.write("credentials.txt", "desk7:none\n");
+    gateway.wait_for("the credentials file is wrong; users stay as they were");
+    let more = format!("141=Y|553=desk7|554={OPEN_SESAME}|");
+    let (client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK7", 1, &more);
+    assert!(is_logon(&answer), "{answer}");
+    client.log_out("FIX.4.4", "DESK7", 2);
+
+    let line = gateway::config::credentials::line("desk7", b"another").expect("a line");
+    market.write(
+        "credentials.txt",
+        &format!("{}\n{line}\n", good.lines().next().expect("maker's")),
+    );
+    gateway.wait_for("credentials file read again");
+    assert_refused(log_on(OPEN_SESAME), "not authorised");
+    let (client, answer) = FixClient::log_on(market.fix[0], "FIX.4.4", "DESK7", 1, "141=Y|553=desk7|554=another|");
+    assert!(is_logon(&answer), "{answer}");
+    client.log_out("FIX.4.4", "DESK7", 2);
+    // Who has no line any more stays out, on the native port too.
+    let mut gone = TcpStream::connect(market.native[0]).expect("it listens");
+    let mut login = [0; 64];
+    let request = proto::soup::Login {
+        user_name: proto::soup::UserName::new(b"taker").expect("a name"),
+        password: proto::soup::Password::BLANK,
+        session: proto::soup::SessionName::BLANK,
+        sequence: 0,
+    };
+    let length = proto::soup::write_login_request(&request, &mut login);
+    gone.write_all(&login[..length]).expect("it reads");
+    gone.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let mut answer = [0; 4];
+    gone.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer[2..], b"JA");
+    gateway.wait_for("user taker");
+    gateway.stop();
+    exchange.stop();
+}
+
+#[test]
 fn wrong_passwords_in_a_loop_keep_nobody_out() {
     let market = with_passwords();
     let (mut exchange, mut gateway) = start(&market);

@@ -31,7 +31,7 @@ mod session;
 pub mod shard;
 pub mod shared_limits;
 pub mod status;
-mod stream;
+pub mod stream;
 mod worker;
 
 pub use config::Config;

@@ -35,7 +35,7 @@ pub const MAX_ARRIVALS: usize = 64;
 /// A connection that has not logged on after this long is closed, nanoseconds.
 pub const LOGON_TIMEOUT_NS: u64 = 5_000_000_000;
 
-/// Threads that check passwords. A check takes tens of milliseconds and up to some tens of megabytes.
+/// Threads that check passwords and do TLS handshakes. A check takes tens of milliseconds and up to some tens of megabytes.
 pub const CHECK_THREADS: usize = 2;
 
 /// Who is not authorised hears it this long after the connection began, nanoseconds.

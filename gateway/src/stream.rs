@@ -1,8 +1,7 @@
 //! A client's connection, with TLS or without.
 //!
 //! A TLS connection allocates and copies on its own account: the rule that the path of an order allocates nothing does not
-//! hold for it. Its handshake happens while the door waits for its first message, so a shard only ever sees established
-//! ones.
+//! hold for it. Its handshake is done on the door's threads for slow things, so a shard only ever sees established ones.
 
 use net::tcp::{Received, TcpStream};
 use rustls::{ServerConfig, ServerConnection};
@@ -16,14 +15,16 @@ use std::sync::Arc;
     clippy::large_enum_variant,
     reason = "one without TLS is the usual one and stays where it is; there is one a session"
 )]
-pub(crate) enum Stream {
+pub enum Stream {
+    /// Without TLS.
     Tcp(TcpStream),
+    /// With it.
     Tls(Box<TlsStream>),
 }
 
 /// A TLS connection. What it holds is bounded: one record that comes in, and [`SEND_BYTES_MAX`] that go out.
 #[derive(Debug)]
-pub(crate) struct TlsStream {
+pub struct TlsStream {
     tcp: TcpStream,
     tls: ServerConnection,
     /// Bytes that have been decrypted and not been received: no readiness of the socket tells of them.
@@ -38,16 +39,16 @@ const MAX_READS: usize = 16;
 
 impl Stream {
     /// Bytes that a TLS connection holds at most during its handshake: what comes in, encrypted and decrypted, and keys.
-    pub(crate) const HANDSHAKE_BYTES: usize = 48 << 10;
+    pub const HANDSHAKE_BYTES: usize = 48 << 10;
 
     /// Bytes that a TLS connection holds at most.
-    pub(crate) const TLS_BYTES: usize = Self::HANDSHAKE_BYTES + SEND_BYTES_MAX;
+    pub const TLS_BYTES: usize = Self::HANDSHAKE_BYTES + SEND_BYTES_MAX;
 
     /// A connection that begins with a TLS handshake.
     ///
     /// # Errors
     /// The library refuses its settings.
-    pub(crate) fn tls(tcp: TcpStream, config: &Arc<ServerConfig>) -> io::Result<Self> {
+    pub fn tls(tcp: TcpStream, config: &Arc<ServerConfig>) -> io::Result<Self> {
         let mut tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(SEND_BYTES_MAX));
         Ok(Self::Tls(Box::new(TlsStream { tcp, tls, decrypted: 0 })))
@@ -57,15 +58,34 @@ impl Stream {
     ///
     /// # Errors
     /// The connection failed; [`ErrorKind::InvalidData`] when the peer broke TLS or its certificate is not accepted.
-    pub(crate) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+    pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         match self {
             Self::Tcp(tcp) => tcp.recv(buffer),
             Self::Tls(tls) => tls.recv(buffer),
         }
     }
 
+    /// Whether its TLS handshake is not done.
+    pub fn is_shaking_hands(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Tls(tls) => tls.tls.is_handshaking(),
+        }
+    }
+
+    /// Goes on with the TLS handshake, as far as what has come allows. Takes up to milliseconds.
+    ///
+    /// # Errors
+    /// As [`Stream::recv`]; [`ErrorKind::UnexpectedEof`] when the peer has closed.
+    pub fn shake_hands(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(_) => Ok(()),
+            Self::Tls(tls) => tls.shake_hands(),
+        }
+    }
+
     /// Whether a receive gives more although the socket is not ready.
-    pub(crate) const fn has_more(&self) -> bool {
+    pub const fn has_more(&self) -> bool {
         match self {
             Self::Tcp(_) => false,
             Self::Tls(tls) => tls.decrypted > 0,
@@ -76,7 +96,7 @@ impl Stream {
     ///
     /// # Errors
     /// The connection failed.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(tcp) => tcp.send(bytes),
             Self::Tls(tls) => tls.send(bytes),
@@ -84,7 +104,7 @@ impl Stream {
     }
 
     /// Whether something that was taken still waits for the socket.
-    pub(crate) fn is_backed_up(&self) -> bool {
+    pub fn is_backed_up(&self) -> bool {
         match self {
             Self::Tcp(_) => false,
             Self::Tls(tls) => tls.tls.wants_write(),
@@ -95,7 +115,7 @@ impl Stream {
     ///
     /// # Errors
     /// The connection failed.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(_) => Ok(()),
             Self::Tls(tls) => tls.flush(),
@@ -103,7 +123,7 @@ impl Stream {
     }
 
     /// The certificate that the client came with, in DER.
-    pub(crate) fn certificate(&self) -> Option<&[u8]> {
+    pub fn certificate(&self) -> Option<&[u8]> {
         match self {
             Self::Tcp(_) => None,
             Self::Tls(tls) => Some(tls.tls.peer_certificates()?.first()?.as_ref()),
@@ -111,7 +131,7 @@ impl Stream {
     }
 
     /// Ends both directions. What was sent before still arrives.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         match self {
             Self::Tcp(tcp) => tcp.close(),
             Self::Tls(tls) => {
@@ -138,19 +158,38 @@ impl TlsStream {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Received::Closed),
                 Err(error) => return Err(error),
             }
-            match self.tls.read_tls(&mut Socket(&mut self.tcp)) {
+            match self.read_record() {
                 Ok(0) => return Ok(Received::Closed),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
                 Err(error) => return Err(error),
             }
-            let outcome = self.tls.process_new_packets();
-            // The next step of a handshake, or the alert that says what was wrong.
-            self.flush()?;
-            let state = outcome.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-            self.decrypted = state.plaintext_bytes_to_read();
         }
         Ok(Received::Nothing)
+    }
+
+    fn shake_hands(&mut self) -> io::Result<()> {
+        for _ in 0..MAX_READS {
+            match self.read_record() {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(_) if self.tls.is_handshaking() => {}
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the socket has into the library, and sends what that answers. Gives the bytes taken.
+    fn read_record(&mut self) -> io::Result<usize> {
+        let count = self.tls.read_tls(&mut Socket(&mut self.tcp))?;
+        let outcome = self.tls.process_new_packets();
+        // The next step of a handshake, or the alert that says what was wrong.
+        self.flush()?;
+        let state = outcome.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        self.decrypted = state.plaintext_bytes_to_read();
+        Ok(count)
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {

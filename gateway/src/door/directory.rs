@@ -6,7 +6,7 @@
 
 use super::logon::FixLogon;
 use super::refusal::Refusal;
-use crate::config::{AllowList, Config, Fingerprint, ProtocolConfig, Secret, SessionConfig, User};
+use crate::config::{AllowList, Config, Credentials, Fingerprint, ProtocolConfig, Secret, SessionConfig, User};
 use crate::schedule::Schedule;
 use proto::fix::CompId;
 use std::net::IpAddr;
@@ -19,6 +19,7 @@ pub(super) struct Directory {
     native: Vec<NativeEntry>,
     fix: Vec<FixEntry>,
     config: Arc<Config>,
+    credentials: Arc<Credentials>,
 }
 
 /// Where a client goes.
@@ -85,6 +86,7 @@ impl Directory {
             native: Vec::new(),
             fix: Vec::new(),
             config: Arc::clone(config),
+            credentials: Arc::new(config.credentials.clone()),
         };
         for session in &config.sessions {
             match &session.protocol {
@@ -98,6 +100,16 @@ impl Directory {
             }
         }
         directory
+    }
+
+    /// Whose passwords are known.
+    pub(super) const fn credentials(&self) -> &Arc<Credentials> {
+        &self.credentials
+    }
+
+    /// From now on these are.
+    pub(super) fn set_credentials(&mut self, credentials: Credentials) {
+        self.credentials = Arc::new(credentials);
     }
 
     /// Whether anybody may come from an address.
@@ -120,7 +132,12 @@ impl Directory {
             shard: entry.shard,
             binding: None,
         };
-        Ok((destination, self.config.credentials.get(user).map(Arc::clone)))
+        let secret = self.credentials.get(user).map(Arc::clone);
+        // One whose line was taken out of the file since.
+        if secret.is_none() && self.credentials.are_of_a_file() {
+            return Err(Refusal::User);
+        }
+        Ok((destination, secret))
     }
 
     /// What the password of a FIX client must be; `None` when its session needs none.
@@ -138,7 +155,7 @@ impl Directory {
             Some(User::Named(user)) if user != name => return Err(Refusal::User),
             Some(_) => {}
         }
-        let secret = self.config.credentials.get(name).ok_or(Refusal::User)?;
+        let secret = self.credentials.get(name).ok_or(Refusal::User)?;
         Ok(Some(Arc::clone(secret)))
     }
 

@@ -7,7 +7,7 @@ use super::pending::{End, Heard, Pending, Protocol, Stage};
 use super::pool::Pool;
 use super::refusal::Refusal;
 use super::{Arrival, Delivery, Queues};
-use crate::config::{Config, Secret};
+use crate::config::{Config, ConfigError, Credentials, Secret};
 use crate::limits::{
     CHECK_THREADS, LOGON_TIMEOUT_NS, MAX_ACCEPTS_A_TURN, MAX_PENDING_LOGONS, MAX_READY_SOCKETS, REFUSAL_DELAY_NS,
 };
@@ -18,6 +18,7 @@ use latency::clock::Clock;
 use net::poller::{Interest, Poller};
 use net::tcp::TcpListener;
 use net::{SetupError, TcpOptions};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,9 @@ pub(super) struct Keeper {
     serial: u64,
     directory: Directory,
     tls: Option<Arc<rustls::ServerConfig>>,
-    checks: Pool<Checked>,
+    slow: Pool<Done>,
+    /// When the credentials file is looked at next.
+    next_look: Timestamp,
     queues: Queues,
     hours: AllHours,
     status: Arc<DoorStatus>,
@@ -50,12 +53,18 @@ struct Entrance {
     protocol: Protocol,
 }
 
-/// A password that was checked.
-struct Checked {
-    place: usize,
-    serial: u64,
-    is_right: bool,
+/// What a thread for slow things has done.
+enum Done {
+    /// A connection's password was checked, and is the right one or not.
+    Checked(Which, bool),
+    /// A connection's TLS handshake went on.
+    Shaken(Which, Box<Stream>, io::Result<()>),
+    /// The credentials file was looked at, and has changed. Maybe something is wrong with it.
+    Looked(Option<(Credentials, Option<ConfigError>)>),
 }
+
+/// A connection: its place, and its serial number.
+type Which = (usize, u64);
 
 /// Memory of the connections, for the sum at start-up.
 pub(super) const MEMORY_BYTES: usize = MAX_PENDING_LOGONS * (size_of::<Option<Pending>>() + Pending::BUFFER_BYTES);
@@ -65,6 +74,9 @@ const FIRST_ENTRANCE: u64 = 1 << 32;
 
 /// How long the thread sleeps at most, when nothing comes: how late it may see that it is to stop.
 const SLEEP: Duration = Duration::from_millis(20);
+
+/// How often the credentials file is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long it sleeps when something waits that no socket tells of.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
@@ -101,7 +113,8 @@ impl Keeper {
             serial: 0,
             directory: Directory::new(config, bindings),
             tls: config.tls.clone(),
-            checks: Pool::new(CHECK_THREADS)?,
+            slow: Pool::new(CHECK_THREADS)?,
+            next_look: Timestamp::NONE,
             queues,
             hours: AllHours::new(config),
             status,
@@ -157,7 +170,7 @@ impl Keeper {
                 None => self.receive(usize::try_from(token).unwrap_or(usize::MAX)),
             }
         }
-        self.check();
+        self.do_slow();
         self.hand_on();
         self.time_out();
         if self.is_full && self.has_place() {
@@ -227,7 +240,7 @@ impl Keeper {
         let places = self.pending.iter().enumerate();
         let waiting = places.filter_map(|(place, pending)| {
             let pending = pending.as_ref().filter(|pending| pending.may_give_way())?;
-            Some((matches!(pending.stage, Stage::Listening), pending.opened, place))
+            Some((!matches!(pending.stage, Stage::Refused(..)), pending.opened, place))
         });
         let (_, _, place) = waiting.min().expect("the caller has asked whether there is one");
         match self.pending[place].as_ref().map(|pending| &pending.stage) {
@@ -256,13 +269,20 @@ impl Keeper {
         let Some(Some(pending)) = self.pending.get_mut(place) else {
             return;
         };
+        if pending.is_shaking_hands() {
+            // Not looked at until a thread has taken what is there.
+            pending.stage = Stage::Greeting;
+            return self.look_away(place);
+        }
         match pending.receive(self.now) {
             Ok(Heard::Nothing { garbled }) => {
                 self.status.garbled.fetch_add(garbled, Ordering::Relaxed);
             }
             Ok(Heard::Claim) => {
                 // It is not looked at again here, whatever becomes of it.
-                drop(self.poller.remove(pending.stream()));
+                if let Some(stream) = pending.stream() {
+                    drop(self.poller.remove(stream));
+                }
                 match pending.claim(self.now, &mut self.directory) {
                     Ok(stage) => pending.stage = stage,
                     Err(refusal) => self.refuse(place, refusal),
@@ -272,62 +292,117 @@ impl Keeper {
         }
     }
 
-    /// Takes the passwords that were checked, and gives the threads others: first those of connections that came first,
-    /// and of each user one at a time, so that guesses at one password hold up nobody else.
-    fn check(&mut self) {
-        while let Some(Checked {
-            place,
-            serial,
-            is_right,
-        }) = self.checks.done()
-        {
-            let Some(pending) = self.pending[place].as_mut().filter(|pending| pending.serial == serial) else {
-                continue;
-            };
-            let destination = if is_right {
-                pending.destination(self.now, &mut self.directory)
-            } else {
-                Err(Refusal::Password)
-            };
-            match destination {
-                Ok(destination) => pending.stage = Stage::Admitted(destination),
-                Err(refusal) => self.refuse(place, refusal),
-            }
-        }
-        while self.checks.is_free()
-            && let Some(place) = self.next_to_check()
-            && let Some(pending) = &mut self.pending[place]
-            && let Stage::Claiming(secret) = &pending.stage
-        {
-            let (secret, password, serial) = (Arc::clone(secret), pending.password(), pending.serial);
-            pending.stage = Stage::Checking(Arc::clone(&secret));
-            self.checks.start(move || Checked {
-                place,
-                serial,
-                is_right: secret.is_of(&password),
-            });
+    /// The poller forgets a connection.
+    fn look_away(&mut self, place: usize) {
+        if let Some(stream) = self.pending[place].as_ref().and_then(Pending::stream) {
+            drop(self.poller.remove(stream));
         }
     }
 
-    /// The connection whose password is checked next.
-    fn next_to_check(&self) -> Option<usize> {
+    /// Takes what the threads for slow things have done, and gives them more: first what is of connections that came
+    /// first, and of each user one password at a time, so that guesses at one hold up nobody else.
+    fn do_slow(&mut self) {
+        while let Some(done) = self.slow.done() {
+            match done {
+                Done::Checked(which, is_right) if self.is_there(which) => self.checked(which.0, is_right),
+                Done::Shaken(which, stream, outcome) if self.is_there(which) => self.shaken(which.0, *stream, outcome),
+                Done::Looked(Some((credentials, error))) => self.set_credentials(credentials, error),
+                _ => {}
+            }
+        }
+        if self.now >= self.next_look && self.slow.is_free() {
+            self.next_look = self.now + LOOK_INTERVAL;
+            let credentials = Arc::clone(self.directory.credentials());
+            self.slow.start(move || Done::Looked(credentials.reload()));
+        }
+        while self.slow.is_free()
+            && let Some(place) = self.next_slow()
+            && let Some(pending) = &mut self.pending[place]
+        {
+            let which = (place, pending.serial);
+            if let Stage::Claiming(secret) = &pending.stage {
+                let (secret, password) = (Arc::clone(secret), pending.password());
+                pending.stage = Stage::Checking(Arc::clone(&secret));
+                self.slow.start(move || Done::Checked(which, secret.is_of(&password)));
+            } else if let Some(mut stream) = pending.start_shaking() {
+                self.slow.start(move || {
+                    let outcome = stream.shake_hands();
+                    Done::Shaken(which, Box::new(stream), outcome)
+                });
+            }
+        }
+    }
+
+    /// Whether a connection has not given its place to another.
+    fn is_there(&self, (place, serial): Which) -> bool {
+        self.pending[place]
+            .as_ref()
+            .is_some_and(|pending| pending.serial == serial)
+    }
+
+    /// The credentials file has changed. When it cannot be read, the users stay as they were.
+    fn set_credentials(&mut self, credentials: Credentials, error: Option<ConfigError>) {
+        match error {
+            None => tracing::info!(users = credentials.count(), "credentials file read again"),
+            Some(error) => tracing::warn!(%error, "the credentials file is wrong; users stay as they were"),
+        }
+        self.directory.set_credentials(credentials);
+    }
+
+    fn checked(&mut self, place: usize, is_right: bool) {
+        let Some(pending) = &mut self.pending[place] else {
+            return;
+        };
+        let destination = if is_right {
+            pending.destination(self.now, &mut self.directory)
+        } else {
+            Err(Refusal::Password)
+        };
+        match destination {
+            Ok(destination) => pending.stage = Stage::Admitted(destination),
+            Err(refusal) => self.refuse(place, refusal),
+        }
+    }
+
+    /// A connection goes on where a thread has left its handshake.
+    fn shaken(&mut self, place: usize, stream: Stream, outcome: io::Result<()>) {
+        let Some(pending) = &mut self.pending[place] else {
+            return;
+        };
+        if let Err(end) = pending.end_shaking(stream, outcome) {
+            return self.end(place, end);
+        }
+        let Some(stream) = pending.stream() else { return };
+        if self.poller.add(stream, place as u64, Interest::READ).is_err() {
+            return self.end(place, End::Closed);
+        }
+        if !pending.is_shaking_hands() {
+            // The first message may have come with the last of the handshake; no readiness tells of it.
+            self.receive(place);
+        }
+    }
+
+    /// The connection that a thread sees to next.
+    fn next_slow(&self) -> Option<usize> {
         let is_checked = |secret: &Arc<Secret>| {
             self.pending
                 .iter()
                 .flatten()
                 .any(|pending| matches!(&pending.stage, Stage::Checking(checked) if Arc::ptr_eq(checked, secret)))
         };
-        let mut claims = (0..self.pending.len())
-            .filter_map(|place| match self.pending[place].as_ref() {
-                Some(pending) => match &pending.stage {
-                    Stage::Claiming(secret) => Some((pending.serial, place, secret)),
+        let mut waiting = (0..self.pending.len())
+            .filter_map(|place| {
+                let pending = self.pending[place].as_ref()?;
+                match &pending.stage {
+                    Stage::Claiming(secret) => Some((pending.serial, place, Some(secret))),
+                    Stage::Greeting => Some((pending.serial, place, None)),
                     _ => None,
-                },
-                None => None,
+                }
             })
             .collect::<Vec<_>>();
-        claims.sort_unstable_by_key(|&(serial, ..)| serial);
-        let next = claims.into_iter().find(|(_, _, secret)| !is_checked(secret))?;
+        waiting.sort_unstable_by_key(|&(serial, ..)| serial);
+        let may_go = |secret: Option<&Arc<Secret>>| secret.is_none_or(|secret| !is_checked(secret));
+        let next = waiting.into_iter().find(|&(_, _, secret)| may_go(secret))?;
         Some(next.1)
     }
 
@@ -360,7 +435,9 @@ impl Keeper {
             }
             let Some(pending) = place.take() else { continue };
             let peer = pending.peer;
-            let (stream, hello, bytes) = pending.into_parts(&destination);
+            let Some((stream, hello, bytes)) = pending.into_parts(&destination) else {
+                continue;
+            };
             let arrival = Arrival {
                 stream,
                 peer,
@@ -379,7 +456,7 @@ impl Keeper {
         for place in 0..self.pending.len() {
             let Some(pending) = &self.pending[place] else { continue };
             match pending.stage {
-                Stage::Listening if self.now.since(pending.opened).0 >= LOGON_TIMEOUT_NS => {
+                Stage::Listening | Stage::Greeting if self.now.since(pending.opened).0 >= LOGON_TIMEOUT_NS => {
                     self.end(place, End::Silent);
                 }
                 Stage::Refused(refusal, due) if self.now >= due => self.end(place, End::Refused(refusal)),

@@ -19,6 +19,8 @@ mod logon;
 mod pending;
 mod pool;
 mod refusal;
+#[cfg(test)]
+mod tests;
 
 use crate::config::Config;
 use crate::limits::{CHECK_THREADS, MAX_ARRIVALS, MAX_FRAME_LENGTH, MAX_PENDING_LOGONS};

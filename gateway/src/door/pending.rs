@@ -12,14 +12,15 @@ use net::tcp::Received;
 use proto::fix;
 use proto::soup::{self, Login, Packet, Password, ServerSession, SessionName, UserName};
 use ring::digest;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use types::Timestamp;
 
 /// A connection at the door.
 pub(super) struct Pending {
-    stream: Stream,
+    /// `None` while a thread has it.
+    stream: Option<Stream>,
     pub(super) peer: SocketAddr,
     pub(super) opened: Timestamp,
     /// Tells it from others that had its place before.
@@ -51,6 +52,10 @@ enum Wire {
 pub(super) enum Stage {
     /// Its first message is awaited.
     Listening,
+    /// Something of its TLS handshake has come, and waits for a thread.
+    Greeting,
+    /// A thread goes on with the handshake.
+    Shaking,
     /// It has said who it is, and its password waits to be held against this.
     Claiming(Arc<Secret>),
     /// A thread does that.
@@ -105,7 +110,7 @@ impl Pending {
             },
         };
         Self {
-            stream,
+            stream: Some(stream),
             peer,
             opened: now,
             serial,
@@ -116,19 +121,43 @@ impl Pending {
         }
     }
 
-    /// Its socket.
-    pub(super) const fn stream(&self) -> &Stream {
-        &self.stream
+    /// Its socket; `None` while a thread has it.
+    pub(super) const fn stream(&self) -> Option<&Stream> {
+        self.stream.as_ref()
+    }
+
+    /// Whether its TLS handshake is not done.
+    pub(super) fn is_shaking_hands(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::is_shaking_hands)
+    }
+
+    /// Gives its socket away for a step of the handshake.
+    pub(super) fn start_shaking(&mut self) -> Option<Stream> {
+        self.stage = Stage::Shaking;
+        self.stream.take()
+    }
+
+    /// Has its socket back, with what became of the step.
+    pub(super) fn end_shaking(&mut self, stream: Stream, outcome: io::Result<()>) -> Result<(), End> {
+        self.stage = Stage::Listening;
+        self.stream = Some(stream);
+        outcome.map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => End::Tls,
+            _ => End::Closed,
+        })
     }
 
     /// Whether another may have its place: it has not said who it is, or is refused anyway.
     pub(super) const fn may_give_way(&self) -> bool {
-        matches!(self.stage, Stage::Listening | Stage::Refused(..))
+        matches!(self.stage, Stage::Listening | Stage::Greeting | Stage::Refused(..))
     }
 
     /// Receives what is there.
     pub(super) fn receive(&mut self, now: Timestamp) -> Result<Heard, End> {
-        match self.stream.recv(&mut self.bytes[self.length..]) {
+        let Some(stream) = &mut self.stream else {
+            return Ok(Heard::Nothing { garbled: 0 });
+        };
+        match stream.recv(&mut self.bytes[self.length..]) {
             Ok(Received::Bytes(count)) => self.length += count,
             Ok(Received::Nothing) => return Ok(Heard::Nothing { garbled: 0 }),
             Err(error) if error.kind() == ErrorKind::InvalidData => return Err(End::Tls),
@@ -232,7 +261,8 @@ impl Pending {
     }
 
     /// What its shard gets of it: socket, greeting, and the bytes that are not handled, without passwords.
-    pub(super) fn into_parts(self, destination: &Destination) -> (Stream, Hello, Vec<u8>) {
+    pub(super) fn into_parts(self, destination: &Destination) -> Option<(Stream, Hello, Vec<u8>)> {
+        let stream = self.stream?;
         let received = &self.bytes[..self.length];
         match self.wire {
             Wire::Fix => {
@@ -241,14 +271,14 @@ impl Pending {
                 let mut bytes = without_passwords(logon).unwrap_or_else(|| logon.to_vec());
                 bytes.extend_from_slice(rest);
                 let binding = destination.binding;
-                (self.stream, Hello::Fix { binding }, bytes)
+                Some((stream, Hello::Fix { binding }, bytes))
             }
             Wire::Native { server, login } => {
                 let login = Login {
                     password: Password::BLANK,
                     ..login
                 };
-                (self.stream, Hello::Native { server, login }, received.to_vec())
+                Some((stream, Hello::Native { server, login }, received.to_vec()))
             }
         }
     }
@@ -258,21 +288,24 @@ impl Pending {
         if let End::Refused(refusal) = end {
             self.refuse(now, refusal);
         }
-        self.stream.close();
+        if let Some(stream) = &mut self.stream {
+            stream.close();
+        }
     }
 
     /// Tells the peer that it does not come in. Best effort: the connection ends right after.
     fn refuse(&mut self, now: Timestamp, refusal: Refusal) {
+        let Some(stream) = &mut self.stream else { return };
         match &mut self.wire {
             Wire::Fix => {
                 let mut buffer = [0; fix::MAX_MESSAGE_LENGTH];
                 let logout = refuse_fix(now, &self.bytes[..self.length], refusal, &mut buffer);
-                drop(self.stream.send(logout));
+                drop(stream.send(logout));
             }
             Wire::Native { server, .. } => {
                 let mut packet = [0; soup::MAX_PACKET_LENGTH];
                 let length = server.reject(refusal.in_soup(), &mut packet);
-                drop(self.stream.send(&packet[..length]));
+                drop(stream.send(&packet[..length]));
             }
         }
     }
@@ -284,7 +317,7 @@ impl Pending {
         };
         Origin {
             address: self.peer.ip(),
-            certificate: self.stream.certificate().map(sha256),
+            certificate: self.stream.as_ref().and_then(Stream::certificate).map(sha256),
         }
     }
 
