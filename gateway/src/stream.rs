@@ -22,7 +22,7 @@ pub enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// A TLS connection. What it holds is bounded: one record that comes in, and [`SEND_BYTES_MAX`] that go out.
+/// A TLS connection. What it holds is bounded: one record that comes in, and 64 KiB that go out.
 #[derive(Debug)]
 pub struct TlsStream {
     tcp: TcpStream,
