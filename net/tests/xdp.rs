@@ -168,6 +168,42 @@ fn datagrams_of_every_length_pass_both_ways() {
 
 #[test]
 #[ignore = "makes network namespaces: run by .ci/extended netns"]
+fn two_cpus_bounce_a_datagram_and_the_rings_always_have_room() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    const ROUND_TRIPS: u32 = 50_000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            Namespaces::enter(&namespaces.far);
+            let mut far = listen(VENUE).unwrap();
+            let mut seen = 0;
+            while seen < ROUND_TRIPS {
+                seen = u32::from_le_bytes(wait(&mut far).try_into().unwrap()) + 1;
+                // Lost or not: the other side asks again.
+                let _ = far.reply(&seen.to_le_bytes()).unwrap();
+                far.flush().unwrap();
+            }
+        });
+        let mut near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+        let start = Instant::now();
+        for number in 0..ROUND_TRIPS {
+            send(&mut near, &number.to_le_bytes());
+            let mut answer = [0; 4];
+            // It asks again until the far end is open.
+            for turn in 1_u64.. {
+                if near.recv(&mut answer).unwrap().is_some() && u32::from_le_bytes(answer) > number {
+                    break;
+                }
+                if turn % 1_000_000 == 0 {
+                    send(&mut near, &number.to_le_bytes());
+                }
+                assert!(start.elapsed() < PATIENCE, "{number} is not answered");
+            }
+        }
+    });
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended netns"]
 fn many_sends_leave_in_one_flush_and_frames_come_back() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let mut far = namespaces.in_far(|| listen(VENUE)).unwrap();

@@ -111,13 +111,13 @@ impl XdpTable {
 }
 
 impl XdpConfig {
-    /// Bytes of memory that the queue allocates: frames, and four rings with a slot for each of half of them, what waits in
+    /// Bytes of memory that the queue allocates: frames, and four rings with a slot for each of them, what waits in
     /// an inbox. Links of one queue share all but the last.
     #[must_use]
     pub const fn memory(&self) -> usize {
         let frames = self.frames as usize;
         let slots = 2 * size_of::<u64>() + 2 * size_of::<libc::xdp_desc>();
-        frames * FRAME_LENGTH as usize + frames / 2 * slots + Queue::inbox_memory(self.frames)
+        frames * FRAME_LENGTH as usize + frames * slots + Queue::inbox_memory(self.frames)
     }
 }
 
@@ -221,6 +221,6 @@ mod tests {
     #[test]
     fn memory_is_that_of_frames_and_rings() {
         let config = table().check(connect([10, 77, 0, 2])).unwrap();
-        assert_eq!(config.memory(), 4_096 * 2_048 + 2_048 * (8 + 8 + 16 + 16) + 512 * 32);
+        assert_eq!(config.memory(), 4_096 * 2_048 + 4_096 * (8 + 8 + 16 + 16) + 512 * 32);
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct Interface {
     pub(super) mac: Mac,
     /// Longest IP packet, bytes.
     pub(super) mtu: usize,
-    /// Which UDP checksums may come in on it.
-    pub(super) checksums: Checksums,
+    /// It is one end of a veth pair: there is no card and no wire.
+    pub(super) is_veth: bool,
     /// Number of the network namespace, which interface numbers belong to.
     pub(super) namespace: u64,
 }
@@ -102,13 +102,18 @@ impl Interface {
             index: u32::try_from(index).map_err(io::Error::other)?,
             mac: Mac([a, b, c, d, e, g]),
             mtu: usize::try_from(mtu).map_err(io::Error::other)?,
-            checksums: if is_veth(&socket, name) {
-                Checksums::OrPartial
-            } else {
-                Checksums::Complete
-            },
+            is_veth: is_veth(&socket, name),
             namespace: namespace(&socket)?,
         })
+    }
+
+    /// Which UDP checksums may come in on it.
+    pub(super) const fn checksums(&self) -> Checksums {
+        if self.is_veth {
+            Checksums::OrPartial
+        } else {
+            Checksums::Complete
+        }
     }
 }
 

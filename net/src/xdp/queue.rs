@@ -194,10 +194,9 @@ impl Queue {
         if OVERHEAD_IN_MTU + payload.len() > self.interface.mtu {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        if self.free.is_empty() {
-            while let Some(frame) = self.socket.completion.pop() {
-                self.free.push(frame);
-            }
+        // Those sent last are written next: they are still in the cache.
+        while let Some(frame) = self.socket.completion.pop() {
+            self.free.push(frame);
         }
         let Some(frame) = self.free.pop() else {
             return Ok(false);
@@ -270,7 +269,7 @@ impl Queue {
     /// Finds whose datagram is in a frame; `None` when it is nobody's.
     fn sort(&self, descriptor: libc::xdp_desc, counters: &mut XdpCounters) -> Option<(usize, Waiting)> {
         let frame = self.frames.received(descriptor.addr, descriptor.len as usize);
-        let parsed = match frame::parse(frame, self.interface.checksums) {
+        let parsed = match frame::parse(frame, self.interface.checksums()) {
             Ok(parsed) => parsed,
             Err(reject) => {
                 *match reject {
@@ -353,7 +352,7 @@ fn bind(config: &XdpConfig, interface: &Interface, frames: &Frames, hook: Hook) 
     let start = Instant::now();
     let open = |copying| {
         loop {
-            match XdpSocket::open(frames, config.frames / 2, interface.index, config.queue, copying) {
+            match XdpSocket::open(frames, config.frames, interface.index, config.queue, copying) {
                 Ok(socket) => return Ok((socket, copying)),
                 // The kernel takes its time to let go of the queue of a process that was killed.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) && start.elapsed() < QUEUE_WAIT => {

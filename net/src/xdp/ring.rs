@@ -4,6 +4,9 @@
 //! slot publishes it by a release store of `producer`; who has read it gives it back by a release store of `consumer`.
 //! So the other side's position is read with acquire, and only when our copy of it says that the ring is full or empty:
 //! the line of memory that both sides write moves between the cores no more often than it must.
+//!
+//! The kernel does likewise: it hands out a received frame before it says that it took it from the ring of frames to be
+//! filled. So a ring holds twice as many as there are frames to put into it, and is never full.
 
 use super::memory::Mapping;
 use std::io;
