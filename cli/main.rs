@@ -1,6 +1,7 @@
 //! The `tickgate` command: one file a subcommand.
 
 mod client;
+mod ctl;
 mod demo;
 mod exchange;
 mod gateway;
@@ -32,6 +33,7 @@ enum Command {
     Gateway(gateway::Args),
     Exchange(exchange::Args),
     Client(client::Args),
+    Ctl(ctl::Args),
     Journal(journal::Args),
     Password(password::Args),
     Replay(replay::Args),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
         Command::Client(args) => client::run(&args),
+        Command::Ctl(args) => ctl::run(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::Journal(args) => journal::run(&args),
         Command::Password(args) => password::run(&args),

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod configs;
+mod control;
 mod door;
 mod fix_client;
 mod journal;

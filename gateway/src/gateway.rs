@@ -4,6 +4,7 @@
 use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
 use crate::config::{Config, LinkConfig, SessionConfig};
+use crate::control::{self, Control};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
@@ -16,7 +17,7 @@ use crate::replay::{Kept, Recovered, ReplayError, Summary};
 use crate::session;
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
-use crate::status::{DoorStatus, Schedule, Status};
+use crate::status::{Addresses, DoorStatus, Schedule, Status};
 use crate::worker::Worker;
 use journal::{JournalError, JournalReader, JournalWriter};
 use latency::Recorder;
@@ -37,12 +38,23 @@ pub struct Gateway {
     references: References,
     /// The door's ends of the queues to the shards.
     arrivals: Queues,
+    /// The control desk's ends of the queues to the shards.
+    wires: Vec<control::Wires>,
+    /// The number of the last order that an operator gave.
+    controlled: u64,
     /// Instances of templates that are a client's for the day.
     bindings: Vec<Binding>,
     door_status: Arc<DoorStatus>,
     statuses: Vec<Arc<Status>>,
     shards: Vec<PreparedShard>,
     summaries: Vec<Summary>,
+}
+
+/// Where clients and operators come in. All close when this is dropped.
+#[derive(Debug)]
+pub struct Entrances {
+    door: Door,
+    _control: Option<Control>,
 }
 
 /// One shard, ready to be built on its thread.
@@ -54,6 +66,7 @@ pub struct PreparedShard {
     recovered: Recovered,
     crossings: Vec<Crossing>,
     arrivals: Consumer<Delivery>,
+    control: control::Desk,
     recalls: Recalls,
     seekers: Arc<Seekers>,
     references: References,
@@ -95,6 +108,9 @@ impl Gateway {
         let (arrivals, queues) = door::queues(config.shards.len());
         let of_today = recovered.iter().filter(|found| found.day == config.trading_day);
         let bindings = of_today.flat_map(|found| found.shard.bindings()).collect();
+        let (mut wires, desks) = control::wires(config.shards.len());
+        let given = recovered.iter().map(|found| found.shard.given()).collect::<Vec<_>>();
+        let controlled = control::catch_up(&given, &mut wires);
         let (recalls, seekers) = recalls(&config)?;
         let statuses = config
             .shards
@@ -108,9 +124,10 @@ impl Gateway {
             .zip(crossings)
             .zip(queues)
             .zip(recalls)
+            .zip(desks)
             .zip(&config.shards)
             .map(
-                |(((((journal, recovered), crossings), arrivals), recalls), shard)| PreparedShard {
+                |((((((journal, recovered), crossings), arrivals), recalls), control), shard)| PreparedShard {
                     config: Arc::clone(&config),
                     id: shard.id,
                     clock,
@@ -118,6 +135,7 @@ impl Gateway {
                     recovered,
                     crossings,
                     arrivals,
+                    control,
                     recalls,
                     seekers: Arc::clone(&seekers),
                     references: references.clone(),
@@ -131,6 +149,8 @@ impl Gateway {
             clock,
             references,
             arrivals,
+            wires,
+            controlled,
             bindings,
             door_status: Arc::default(),
             statuses,
@@ -236,6 +256,7 @@ impl Gateway {
                 "rings between shards",
                 crossing::memory_bytes(config.shards.len(), config.crossing_messages, config.open_orders()),
             ),
+            ("control desk", control::memory_bytes(config.shards.len())),
             ("reference prices", self.references.memory_bytes()),
             (
                 "resends from the journal",
@@ -253,7 +274,7 @@ impl Gateway {
     ///
     /// # Errors
     /// An address cannot be bound.
-    pub fn open(self) -> Result<(Door, Vec<PreparedShard>), SetupError> {
+    pub fn open(self) -> Result<(Entrances, Vec<PreparedShard>), SetupError> {
         let door = Door::open(
             &self.config,
             self.clock,
@@ -262,7 +283,23 @@ impl Gateway {
             &self.statuses,
             self.door_status,
         )?;
-        Ok((door, self.shards))
+        let control = match &self.config.control {
+            Some(path) => Some(Control::open(path, self.wires, self.controlled)?),
+            None => None,
+        };
+        let entrances = Entrances {
+            door,
+            _control: control,
+        };
+        Ok((entrances, self.shards))
+    }
+}
+
+impl Entrances {
+    /// The addresses of the whole gateway, beside those of its shards.
+    #[must_use]
+    pub const fn addresses(&self) -> Addresses {
+        self.door.addresses()
     }
 }
 
@@ -339,6 +376,7 @@ impl PreparedShard {
             mut recovered,
             crossings,
             arrivals,
+            control,
             recalls,
             seekers,
             references,
@@ -372,6 +410,7 @@ impl PreparedShard {
             shard: recovered.shard,
             live,
             clients,
+            control,
             status,
             schedule: Schedule::default(),
             _seekers: seekers,

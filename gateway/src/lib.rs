@@ -8,6 +8,7 @@
 mod client_output;
 mod clients;
 pub mod config;
+pub mod control;
 mod crossing;
 pub mod dictionary;
 pub mod door;

@@ -102,3 +102,24 @@ pub const MAX_DICTIONARY_DEPTH: usize = 32;
 /// Fields of all messages of a data dictionary together, once components are in place. QuickFIX's
 /// FIX 5.0 SP2 has 24,000.
 pub const MAX_DICTIONARY_MEMBERS: usize = 1 << 18;
+
+/// Questions of the control desk on their way to one shard.
+pub const CONTROL_QUESTIONS: usize = 32;
+
+/// Answers of one shard on their way to the control desk.
+pub const CONTROL_ANSWERS: usize = 1_024;
+
+/// Orders of operators that a shard remembers, to give them to a shard that a crash kept from hearing of them.
+pub const CONTROL_ORDERS_REMEMBERED: usize = 16;
+
+/// Places for open orders that one turn looks at for an operator's list.
+pub const PLACES_LISTED_A_TURN: u32 = 64;
+
+/// Longest request of an operator, bytes.
+pub const MAX_CONTROL_REQUEST: usize = 4_096;
+
+/// How long an operator has to say what he wants, and to take an answer's bytes, nanoseconds.
+pub const CONTROL_TIMEOUT_NS: u64 = 2_000_000_000;
+
+/// How long the control desk waits for a shard's next answer, nanoseconds.
+pub const CONTROL_ANSWER_WAIT_NS: u64 = 5_000_000_000;

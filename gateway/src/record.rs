@@ -6,12 +6,14 @@
 //!
 //! Payloads are little-endian. `docs/journal.md` has them as tables.
 
+use crate::control::{Action, Order};
 use crate::crossing::Lane;
 use crate::door::Binding;
+use orders::KillScope;
 use proto::journal::Kind;
 use types::{
-    Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
-    VenueId,
+    AccountId, Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp,
+    TradingDay, VenueId,
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
@@ -73,6 +75,8 @@ pub enum Record<'a> {
     },
     /// See [`Kind::DayRoll`].
     DayRolled { day: TradingDay },
+    /// See [`Kind::Control`].
+    Controlled(Order),
     /// See [`Kind::ReferencePrice`].
     Reference { instrument: InstrumentId, bbo: Bbo },
     /// See [`Kind::Refusal`].
@@ -179,6 +183,17 @@ impl<'a> Record<'a> {
             Kind::DayRoll => Self::DayRolled {
                 day: TradingDay(fields.u32()?),
             },
+            Kind::Control => Self::Controlled(Order {
+                number: fields.u64()?,
+                operator: fields.u32()?,
+                action: Action::from_u8(fields.u8()?)?,
+                scope: match (fields.u8()?, fields.u32()?) {
+                    (FIRM, _) => KillScope::Firm,
+                    (ACCOUNT, id) => KillScope::Account(AccountId(id)),
+                    (SESSION, id) => KillScope::Session(SessionId(u16::try_from(id).ok()?)),
+                    _ => return None,
+                },
+            }),
             Kind::ReferencePrice => Self::Reference {
                 instrument: InstrumentId(fields.u32()?),
                 bbo: fields.bbo()?,
@@ -264,6 +279,15 @@ impl<'a> Record<'a> {
                 message,
             ),
             Self::DayRolled { day } => (Kind::DayRoll, head.u32(day.0), &[]),
+            Self::Controlled(order) => {
+                let (scope, id) = match order.scope {
+                    KillScope::Firm => (FIRM, 0),
+                    KillScope::Account(id) => (ACCOUNT, id.0),
+                    KillScope::Session(id) => (SESSION, id.0.into()),
+                };
+                let head = head.u64(order.number).u32(order.operator);
+                (Kind::Control, head.u8(order.action as u8).u8(scope).u32(id), &[])
+            }
             Self::Reference { instrument, bbo } => (Kind::ReferencePrice, head.u32(instrument.0).bbo(&bbo), &[]),
             Self::Refused { reason } => (Kind::Refusal, head.u16(reason as u16), &[]),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
@@ -345,6 +369,11 @@ const UP: u8 = 1;
 const DOWN: u8 = 0;
 const BOUND: u8 = 2;
 const HOURS: u8 = 3;
+
+/// In an operator's order: whom it concerns.
+const FIRM: u8 = 0;
+const ACCOUNT: u8 = 1;
+const SESSION: u8 = 2;
 const TOO_LONG: u8 = 4;
 
 /// What is left of a payload.
@@ -449,6 +478,24 @@ mod tests {
             Record::DayRolled {
                 day: TradingDay(20_261_129),
             },
+            Record::Controlled(Order {
+                number: 3,
+                operator: 1_000,
+                action: Action::Kill,
+                scope: KillScope::Firm,
+            }),
+            Record::Controlled(Order {
+                number: u64::MAX,
+                operator: 0,
+                action: Action::Revive,
+                scope: KillScope::Account(AccountId(u32::MAX)),
+            }),
+            Record::Controlled(Order {
+                number: 4,
+                operator: 7,
+                action: Action::Cancel,
+                scope: KillScope::Session(session),
+            }),
             Record::Reference {
                 instrument: InstrumentId(8),
                 bbo,

@@ -240,6 +240,7 @@ impl Recovered {
                 }
                 shard.on_shard_message(now, message, replay);
             }
+            Record::Controlled(order) => shard.on_control(now, &order, replay),
             Record::DayRolled { day } => {
                 self.day = day;
                 shard.on_day_roll(now, day, replay);

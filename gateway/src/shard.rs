@@ -6,6 +6,7 @@
 //! again, and how a journal is checked.
 
 use crate::config::Config;
+use crate::control::{Action, Given, Order};
 use crate::crossing::{self, Content};
 use crate::door::Binding;
 use crate::effects::{Destination, Effects};
@@ -34,6 +35,8 @@ pub struct Shard {
     venues: u8,
     /// Shards of the config.
     shards: u8,
+    /// What operators ordered last.
+    given: Given,
     counters: Counters,
 }
 
@@ -64,6 +67,7 @@ impl Shard {
             notices: VecDeque::with_capacity(NOTICES_A_SESSION * config.sessions.len() * config.shards.len()),
             venues: u8::try_from(config.venues.len()).expect("venues are bounded by MAX_VENUES"),
             shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
+            given: Given::new(),
             counters: Counters::default(),
         })
     }
@@ -419,6 +423,23 @@ impl Shard {
             None => self.counters.malformed_crossings += 1,
         }
         self.send_waiting(now, effects);
+    }
+
+    /// An operator's order. One for a scope that does not exist does nothing.
+    pub fn on_control<E: Effects>(&mut self, now: Timestamp, order: &Order, effects: &mut E) {
+        self.given.remember(*order);
+        // Whether the scope exists was asked before.
+        let _: Result<(), Reason> = match order.action {
+            Action::Kill => self.orders.kill(order.scope),
+            Action::Revive => self.orders.revive(order.scope),
+            Action::Cancel => self.orders.cancel_all(order.scope),
+        };
+        self.send_waiting(now, effects);
+    }
+
+    /// What operators ordered last.
+    pub(crate) const fn given(&self) -> &Given {
+        &self.given
     }
 
     /// A new trading day: day orders end, numbers and daily limits start anew.

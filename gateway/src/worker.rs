@@ -2,6 +2,7 @@
 //! the shard, and sends what came of it.
 
 use crate::clients::Clients;
+use crate::control;
 use crate::crossing::Lane;
 use crate::executor::Component;
 use crate::limits::{MAX_CROSSINGS_A_TURN, MAX_VENUE_MESSAGES_A_TURN, REPORTS_RESERVED_AN_INPUT};
@@ -21,6 +22,7 @@ pub(crate) struct Worker<L> {
     pub(crate) shard: Shard,
     pub(crate) live: Live<L>,
     pub(crate) clients: Clients,
+    pub(crate) control: control::Desk,
     pub(crate) status: Arc<Status>,
     pub(crate) schedule: Schedule,
     /// Looks up for all shards what sessions no longer hold; kept as long as one of them runs.
@@ -41,6 +43,7 @@ impl<L: Link> Component for Worker<L> {
             is_busy |= self.timers();
             is_busy |= self.waiting();
             is_busy |= recall::turn(&mut self.shard, &mut self.live);
+            is_busy |= self.control.turn(&mut self.shard, &mut self.live);
             is_busy |= self.clients.receive(&mut self.shard, &mut self.live);
         }
         self.send();

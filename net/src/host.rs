@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// A resource limit of this process. `None` is unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,30 @@ pub struct IoUringRefused {
     pub source: io::Error,
     /// kernel.io_uring_disabled: 0 allowed, 1 only to a group, 2 to nobody; `None` when the kernel has no such setting.
     pub disabled: Option<u8>,
+}
+
+/// The user who is at the other end of a Unix socket (SO_PEERCRED).
+///
+/// # Errors
+/// It is no connected Unix socket.
+pub fn peer_user(socket: &impl AsFd) -> io::Result<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes into `credentials`, which has its layout.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 {
+        Ok(credentials.uid)
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Bytes of memory this process may lock (RLIMIT_MEMLOCK).

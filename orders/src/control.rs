@@ -107,19 +107,36 @@ impl Orders {
     /// [`Reason::UnknownAccount`] or [`Reason::WrongSession`]: there is none such.
     pub fn kill(&mut self, scope: KillScope) -> Result<(), Reason> {
         self.set_killed(scope, true)?;
-        let account = match scope {
-            KillScope::Account(id) => Some(id),
-            KillScope::Firm | KillScope::Session(_) => None,
-        };
-        for session in (0..).take(self.sessions.len()) {
-            if matches!(scope, KillScope::Session(id) if self.session(id) != Some(session)) {
-                continue;
-            }
-            self.queue_list(session, Reason::Killed, |order| {
-                account.is_none_or(|id| order.account_id == id)
-            });
-        }
+        self.queue_scope(scope, Reason::Killed);
         Ok(())
+    }
+
+    /// Cancels the open orders of a scope. New ones are taken as before.
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill).
+    pub fn cancel_all(&mut self, scope: KillScope) -> Result<(), Reason> {
+        self.version += 1;
+        self.check_scope(scope)?;
+        self.queue_scope(scope, Reason::MassCanceled);
+        Ok(())
+    }
+
+    /// Whether the kill switch of exactly this scope is on.
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill).
+    pub fn is_killed(&self, scope: KillScope) -> Result<bool, Reason> {
+        self.check_scope(scope)?;
+        Ok(match scope {
+            KillScope::Firm => self.firm_killed,
+            KillScope::Account(id) => self
+                .any_account(id)
+                .is_some_and(|account| self.accounts[account].killed),
+            KillScope::Session(id) => self
+                .session(id)
+                .is_some_and(|session| self.sessions[session as usize].killed),
+        })
     }
 
     /// Turns the kill switch of this scope off. Those of other scopes stay as they are.
@@ -279,6 +296,28 @@ impl Orders {
                 self.queue_cancel(slot, ClientOrderId(0), cause);
             }
         }
+    }
+
+    fn queue_scope(&mut self, scope: KillScope, cause: Reason) {
+        let account = match scope {
+            KillScope::Account(id) => Some(id),
+            KillScope::Firm | KillScope::Session(_) => None,
+        };
+        for session in (0..).take(self.sessions.len()) {
+            if matches!(scope, KillScope::Session(id) if self.session(id) != Some(session)) {
+                continue;
+            }
+            self.queue_list(session, cause, |order| account.is_none_or(|id| order.account_id == id));
+        }
+    }
+
+    fn check_scope(&self, scope: KillScope) -> Result<(), Reason> {
+        let (is_known, reason) = match scope {
+            KillScope::Firm => (true, Reason::None),
+            KillScope::Account(id) => (self.any_account(id).is_some(), Reason::UnknownAccount),
+            KillScope::Session(id) => (self.session(id).is_some(), Reason::WrongSession),
+        };
+        if is_known { Ok(()) } else { Err(reason) }
     }
 
     fn set_killed(&mut self, scope: KillScope, killed: bool) -> Result<(), Reason> {

@@ -198,7 +198,7 @@ impl OrderTable {
 
     /// The open orders and their slots, by slot.
     pub(crate) fn open(&self) -> impl Iterator<Item = (u32, &Order)> {
-        (0..).zip(&self.orders).filter(|(_, order)| order.number != 0)
+        (0..).zip(&self.orders).filter(|(_, order)| order.is_open())
     }
 
     /// Slots; all are below it.
@@ -356,6 +356,11 @@ impl Order {
             cumulative: self.cumulative,
             reason,
         }
+    }
+
+    /// Whether the slot it is in is taken.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.number != 0
     }
 
     pub(crate) const fn view(&self, in_doubt: bool) -> OrderView {

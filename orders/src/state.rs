@@ -166,6 +166,22 @@ impl Orders {
         self.table.open().map(|(_, order)| self.view(order))
     }
 
+    /// Places for open orders: to look at all of them a few at a time.
+    #[must_use]
+    pub const fn places(&self) -> u32 {
+        self.table.capacity()
+    }
+
+    /// The open order in a place, if there is one.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[must_use]
+    pub fn in_place(&self, place: u32) -> Option<OrderView> {
+        let order = self.table.order(place);
+        order.is_open().then(|| self.view(order))
+    }
+
     /// What an account has open and has traded in an instrument; `None` when it had no order there this day.
     #[must_use]
     pub fn exposure(&self, account: AccountId, instrument: InstrumentId) -> Option<Exposure> {

@@ -82,6 +82,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         }),
         credentials: credentials.unwrap_or_default(),
         door,
+        control: raw.control.as_ref().map(|control| base.join(&control.socket)),
         tls,
         shards,
         venues,

@@ -42,6 +42,8 @@ pub struct Config {
     pub credentials: Credentials,
     /// The door's own addresses, and who may come in at all.
     pub door: DoorConfig,
+    /// Where operators come in; `None`: nowhere.
+    pub control: Option<PathBuf>,
     /// Of TLS connections, where there are any.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The shards, by [`ShardId`].

@@ -14,6 +14,7 @@ pub(super) struct Gateway {
     pub(super) credentials: Option<PathBuf>,
     #[serde(default)]
     pub(super) door: Door,
+    pub(super) control: Option<Control>,
     pub(super) tls: Option<Tls>,
     #[serde(default)]
     pub(super) fix: Fix,
@@ -116,6 +117,13 @@ pub(super) struct Door {
     pub(super) fix_tls_listen: Option<SocketAddr>,
     pub(super) native_listen: Option<SocketAddr>,
     pub(super) allow: Option<Vec<String>>,
+}
+
+/// `[control]`: where operators come in.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Control {
+    pub(super) socket: PathBuf,
 }
 
 /// `[tls]`: of every `fix_tls_listen`. Files are PEM.

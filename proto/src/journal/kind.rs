@@ -10,6 +10,8 @@ pub enum Kind {
     Start = 1,
     /// The trading day ended and the next began.
     DayRoll = 2,
+    /// An operator changed something.
+    Control = 3,
     /// A client session's connection: logon, logout, loss.
     ClientEvent = 16,
     /// A frame of a client.
@@ -52,6 +54,7 @@ impl Kind {
     pub const ALL: &'static [Self] = &[
         Self::Start,
         Self::DayRoll,
+        Self::Control,
         Self::ClientEvent,
         Self::ClientMessage,
         Self::ClientRecall,

@@ -1,0 +1,119 @@
+//! A shard's end: takes the control desk's questions in turn with everything else, and answers.
+
+use super::{Answer, Order, Question};
+use crate::limits::PLACES_LISTED_A_TURN;
+use crate::live::Live;
+use crate::record::Record;
+use crate::shard::Shard;
+use net::Link;
+use orders::KillScope;
+use rtrb::{Consumer, Producer};
+use types::{Reason, SessionId};
+
+/// What a shard has of the control desk.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    questions: Consumer<Question>,
+    answers: Producer<Answer>,
+    listing: Option<Listing>,
+}
+
+/// A list of open orders that is being given.
+#[derive(Clone, Copy, Debug)]
+struct Listing {
+    session: Option<SessionId>,
+    /// The place that is looked at next.
+    next: u32,
+}
+
+impl Desk {
+    pub(super) const fn new(questions: Consumer<Question>, answers: Producer<Answer>) -> Self {
+        Self {
+            questions,
+            answers,
+            listing: None,
+        }
+    }
+
+    /// Answers a question, or goes on with a list. Whether there was anything to do.
+    pub(crate) fn turn<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) -> bool {
+        if let Some(listing) = self.listing {
+            self.list(listing, shard);
+            return true;
+        }
+        if self.questions.is_empty() || self.answers.slots() < ANSWERS_A_QUESTION {
+            return false;
+        }
+        let Ok(question) = self.questions.pop() else {
+            return false;
+        };
+        match question {
+            Question::Order(order) => {
+                let outcome = obey(&order, shard, live);
+                self.answer(Answer::Done(outcome));
+            }
+            Question::Killed(scope) => self.killed(scope, shard),
+            Question::Orders(session) => self.listing = Some(Listing { session, next: 0 }),
+            Question::Audit => {
+                let orders = shard.orders();
+                self.answer(Answer::Audited(orders.open_orders(), orders.audit().err()));
+                self.answer(Answer::Done(Ok(())));
+            }
+        }
+        true
+    }
+
+    fn killed(&mut self, scope: KillScope, shard: &Shard) {
+        let outcome = shard.orders().is_killed(scope);
+        if let Ok(killed) = outcome {
+            self.answer(Answer::Killed(killed));
+        }
+        self.answer(Answer::Done(outcome.map(|_| ())));
+    }
+
+    /// Gives the orders in some places, as far as there is room.
+    fn list(&mut self, mut listing: Listing, shard: &Shard) {
+        let orders = shard.orders();
+        let end = orders.places().min(listing.next + PLACES_LISTED_A_TURN);
+        while listing.next < end && self.answers.slots() >= ANSWERS_A_QUESTION {
+            let order = orders.in_place(listing.next);
+            if let Some(order) = order.filter(|order| listing.session.is_none_or(|session| session == order.session)) {
+                self.answer(Answer::OpenOrder(order));
+            }
+            listing.next += 1;
+        }
+        let is_over = listing.next == orders.places();
+        if is_over {
+            self.answer(Answer::Done(Ok(())));
+        }
+        self.listing = (!is_over).then_some(listing);
+    }
+
+    /// The numbers of the orders that wait to be obeyed.
+    #[cfg(test)]
+    pub(super) fn asked(&mut self) -> Vec<u64> {
+        let orders = std::iter::from_fn(|| self.questions.pop().ok());
+        orders
+            .filter_map(|question| match question {
+                Question::Order(order) => Some(order.number),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        // There is room: it was looked for.
+        let _: Result<_, _> = self.answers.push(answer);
+    }
+}
+
+/// Writes an order down and carries it out, unless it is for nobody.
+fn obey<L: Link>(order: &Order, shard: &mut Shard, live: &mut Live<L>) -> Result<(), Reason> {
+    shard.orders().is_killed(order.scope)?;
+    live.append(&Record::Controlled(*order));
+    shard.on_control(live.now, order, live);
+    Ok(())
+}
+
+/// Room for what one question, or one place of a list, may be answered with.
+const ANSWERS_A_QUESTION: usize = 2;

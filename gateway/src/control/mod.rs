@@ -1,0 +1,180 @@
+//! The control desk: what an operator asks of a running gateway, and how it comes to the shards.
+//!
+//! A thread of its own listens at a Unix socket (`server.rs`) and takes one request after the other. An order that changes
+//! something gets the next number and goes to every shard over a bounded queue; each shard writes it into its journal, obeys
+//! and answers (`desk.rs`), and the operator hears of it when all have. So it is in force for the next order on every shard,
+//! and it is found again after a restart, with who gave it and when.
+//!
+//! A process that dies between two shards leaves an order half given: shards remember the last few, and the next start gives
+//! the others what they lack.
+
+mod desk;
+mod server;
+mod wire;
+
+pub(crate) use desk::Desk;
+pub use server::Control;
+pub use wire::{Reply, Request, Scope};
+
+use crate::limits::{CONTROL_ANSWERS, CONTROL_ORDERS_REMEMBERED, CONTROL_QUESTIONS};
+use orders::{KillScope, OrderView};
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::collections::VecDeque;
+use types::{Reason, SessionId};
+
+/// An operator's order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Rises with every order to this gateway.
+    pub number: u64,
+    /// The user id of who gave it, as the kernel tells it.
+    pub operator: u32,
+    /// What is to be done.
+    pub action: Action,
+    /// To whom.
+    pub scope: KillScope,
+}
+
+/// What an operator can change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Action {
+    /// No new orders, and the open ones are cancelled.
+    Kill = 1,
+    /// New orders are taken again.
+    Revive = 2,
+    /// The open orders are cancelled; new ones are taken as before.
+    Cancel = 3,
+}
+
+/// What a shard is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Question {
+    Order(Order),
+    /// Open orders, of one session or of all.
+    Orders(Option<SessionId>),
+    /// What is kept incrementally, recounted from the open orders.
+    Audit,
+    /// The kill switch of a scope.
+    Killed(KillScope),
+}
+
+/// What a shard answers. Every question's last answer is [`Answer::Done`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer {
+    OpenOrder(OrderView),
+    Killed(bool),
+    /// The recount of so many open orders came out as what was kept, or not.
+    Audited(usize, Option<orders::AuditError>),
+    Done(Result<(), Reason>),
+}
+
+/// The last orders that a shard was given, oldest first.
+#[derive(Debug)]
+pub(crate) struct Given(VecDeque<Order>);
+
+/// The server's ends of the queues to a shard.
+#[derive(Debug)]
+pub(crate) struct Wires {
+    questions: Producer<Question>,
+    answers: Consumer<Answer>,
+}
+
+/// A pair of queues to each shard.
+pub(crate) fn wires(shards: usize) -> (Vec<Wires>, Vec<Desk>) {
+    let pair = |_| {
+        let (questions, asked) = RingBuffer::new(CONTROL_QUESTIONS);
+        let (answering, answers) = RingBuffer::new(CONTROL_ANSWERS);
+        (Wires { questions, answers }, Desk::new(asked, answering))
+    };
+    (0..shards).map(pair).unzip()
+}
+
+/// Bytes of the queues, for the sum at start-up.
+pub(crate) const fn memory_bytes(shards: usize) -> usize {
+    shards * (CONTROL_QUESTIONS * size_of::<Question>() + CONTROL_ANSWERS * size_of::<Answer>())
+}
+
+/// Gives each shard what others were given last and it was not, in order. `given` are the memories of all shards. Gives the
+/// highest number.
+pub(crate) fn catch_up(given: &[&Given], wires: &mut [Wires]) -> u64 {
+    let Some(ahead) = given.iter().max_by_key(|given| given.last()) else {
+        return 0;
+    };
+    for (given, wires) in given.iter().zip(wires) {
+        for &order in ahead.0.iter().filter(|order| order.number > given.last()) {
+            tracing::warn!(
+                number = order.number,
+                "an operator's order that a shard had not heard of is given again"
+            );
+            // The queue is empty and longer than what is remembered.
+            let _: Result<_, _> = wires.questions.push(Question::Order(order));
+        }
+    }
+    ahead.last()
+}
+
+impl Given {
+    pub(crate) fn new() -> Self {
+        Self(VecDeque::with_capacity(CONTROL_ORDERS_REMEMBERED))
+    }
+
+    /// The number of the last one; 0: none.
+    pub(crate) fn last(&self) -> u64 {
+        self.0.back().map_or(0, |order| order.number)
+    }
+
+    pub(crate) fn remember(&mut self, order: Order) {
+        if self.0.len() == CONTROL_ORDERS_REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(order);
+    }
+}
+
+impl Action {
+    /// From its number in a record.
+    pub(crate) const fn from_u8(value: u8) -> Option<Self> {
+        Some(match value {
+            1 => Self::Kill,
+            2 => Self::Revive,
+            3 => Self::Cancel,
+            _ => return None,
+        })
+    }
+}
+
+const _: () = assert!(CONTROL_QUESTIONS >= CONTROL_ORDERS_REMEMBERED);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(count: u64) -> Given {
+        let mut given = Given::new();
+        for number in 1..=count {
+            given.remember(Order {
+                number,
+                operator: 0,
+                action: Action::Kill,
+                scope: KillScope::Session(SessionId(u16::try_from(number).expect("a small number"))),
+            });
+        }
+        given
+    }
+
+    #[test]
+    fn a_shard_that_a_crash_kept_from_hearing_of_an_order_is_given_it_at_the_next_start() {
+        let (ahead, behind, fresh) = (given(5), given(3), given(0));
+        let (mut wires, mut desks) = wires(3);
+        assert_eq!(catch_up(&[&behind, &ahead, &fresh], &mut wires), 5);
+        let asked = desks.iter_mut().map(Desk::asked).collect::<Vec<_>>();
+        assert_eq!(asked, [vec![4, 5], vec![], vec![1, 2, 3, 4, 5]]);
+    }
+
+    #[test]
+    fn the_last_orders_are_remembered_and_not_more() {
+        let given = given(100);
+        assert_eq!((given.0.len(), given.last()), (CONTROL_ORDERS_REMEMBERED, 100));
+    }
+}

@@ -1,0 +1,242 @@
+//! The thread at the control socket: one operator after the other, one request a connection.
+
+use super::{Answer, Order, Question, Reply, Request, Wires};
+use crate::limits::{CONTROL_ANSWER_WAIT_NS, CONTROL_TIMEOUT_NS, MAX_CONTROL_REQUEST};
+use net::SetupError;
+use net::host::peer_user;
+use std::fs;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use types::SessionId;
+
+/// The open control socket. It closes when this is dropped.
+#[derive(Debug)]
+pub struct Control {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread works with.
+struct Server {
+    listener: UnixListener,
+    /// By shard.
+    shards: Vec<Shard>,
+    /// The number of the last order.
+    last: u64,
+}
+
+/// A shard, as seen from here.
+struct Shard {
+    wires: Wires,
+    /// Questions whose last answer is to come: those of a start that caught up, or one that came too late for its operator.
+    owed: usize,
+}
+
+/// How long the thread sleeps when nobody comes: how late it sees that it is to stop.
+const SLEEP: Duration = Duration::from_millis(20);
+
+/// How often it looks for a shard's answer.
+const LOOK: Duration = Duration::from_micros(200);
+
+impl Control {
+    /// Listens at a path that only this user can reach. `last` is the number of the last order that was ever given.
+    ///
+    /// # Errors
+    /// Something else is at the path, or another gateway listens there.
+    pub(crate) fn open(path: &Path, wires: Vec<Wires>, last: u64) -> Result<Self, SetupError> {
+        let listener = bind(path).map_err(|error| {
+            SetupError::new(
+                format!("listening at {}", path.display()),
+                error,
+                "stop the other gateway, or configure another [control] socket",
+            )
+        })?;
+        let shards = wires.into_iter().map(Shard::new).collect();
+        let mut server = Server { listener, shards, last };
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let run = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                server.turn();
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("control".to_owned())
+            .spawn(run)
+            .map_err(|error| SetupError::new("starting the control thread", error, "raise the limit of processes"))?;
+        Ok(Self {
+            path: path.to_owned(),
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic there was printed there.
+            drop(thread.join());
+        }
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+/// Binds the socket. One that a killed gateway left is taken away, one that somebody listens at is not.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    if let Err(error) = UnixStream::connect(path)
+        && error.kind() == io::ErrorKind::ConnectionRefused
+    {
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+impl Server {
+    fn turn(&mut self) {
+        match self.listener.accept() {
+            Ok((stream, _)) => {
+                // An operator who goes away is no failure.
+                if let Err(error) = self.serve(&stream) {
+                    tracing::debug!(%error, "control connection");
+                }
+            }
+            Err(_) => thread::sleep(SLEEP),
+        }
+    }
+
+    fn serve(&mut self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(Duration::from_nanos(CONTROL_TIMEOUT_NS)))?;
+        stream.set_write_timeout(Some(Duration::from_nanos(CONTROL_TIMEOUT_NS)))?;
+        let mut out = BufWriter::new(stream);
+        let mut tell = |reply: &Reply| -> io::Result<()> {
+            serde_json::to_writer(&mut out, reply)?;
+            out.write_all(b"\n")
+        };
+        let last = match read(stream) {
+            Ok((operator, request)) => match self.carry_out(operator, &request, &mut tell)? {
+                Ok(number) => Reply::Done { number },
+                Err(reason) => Reply::Refused { reason },
+            },
+            Err(reason) => Reply::Refused { reason },
+        };
+        tell(&last)?;
+        out.flush()
+    }
+
+    /// Asks the shards. Gives the number of an order, or why not; fails when the operator is gone.
+    fn carry_out(
+        &mut self,
+        operator: u32,
+        request: &Request,
+        tell: &mut impl FnMut(&Reply) -> io::Result<()>,
+    ) -> io::Result<Result<Option<u64>, String>> {
+        let mut number = None;
+        let question = match (request.change(), request) {
+            (Some((action, scope)), _) => {
+                self.last += 1;
+                number = Some(self.last);
+                tracing::warn!(number = self.last, operator, ?action, ?scope, "an operator's order");
+                Question::Order(Order {
+                    number: self.last,
+                    operator,
+                    action,
+                    scope: scope.to_orders(),
+                })
+            }
+            (None, Request::Orders { session }) => Question::Orders(session.map(SessionId)),
+            (None, Request::Killed(scope)) => Question::Killed(scope.to_orders()),
+            (None, _) => Question::Audit,
+        };
+        for (index, shard) in self.shards.iter_mut().enumerate() {
+            if let Err(reason) = shard.settle(index).and_then(|()| shard.ask(index, question)) {
+                return Ok(Err(reason));
+            }
+        }
+        for index in 0..self.shards.len() {
+            loop {
+                let answer = match self.shards[index].answer(index) {
+                    Ok(answer) => answer,
+                    Err(reason) => return Ok(Err(reason)),
+                };
+                match answer {
+                    Answer::Done(Ok(())) => break,
+                    // A scope that does not exist, which all shards know alike.
+                    Answer::Done(Err(_)) => return Ok(Err(format!("the config has no {}", request.scope()))),
+                    Answer::OpenOrder(order) => tell(&Reply::order(&order))?,
+                    Answer::Audited(open, difference) => tell(&Reply::audit(index, open, difference))?,
+                    // All shards have the same switches.
+                    Answer::Killed(killed) if index == 0 => tell(&Reply::Killed { killed })?,
+                    Answer::Killed(_) => {}
+                }
+            }
+        }
+        Ok(Ok(number))
+    }
+}
+
+impl Shard {
+    /// Whatever it was asked to catch up with is still to be answered.
+    fn new(wires: Wires) -> Self {
+        let owed = wires.questions.buffer().capacity() - wires.questions.slots();
+        Self { wires, owed }
+    }
+
+    /// Waits for the answers to earlier questions.
+    fn settle(&mut self, index: usize) -> Result<(), String> {
+        while self.owed > 0 {
+            self.answer(index)?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, index: usize, question: Question) -> Result<(), String> {
+        self.wires
+            .questions
+            .push(question)
+            .map_err(|_| format!("shard {index} takes no more questions"))?;
+        self.owed += 1;
+        Ok(())
+    }
+
+    /// The next answer.
+    fn answer(&mut self, index: usize) -> Result<Answer, String> {
+        let end = Instant::now() + Duration::from_nanos(CONTROL_ANSWER_WAIT_NS);
+        loop {
+            if let Ok(answer) = self.wires.answers.pop() {
+                if matches!(answer, Answer::Done(_)) {
+                    self.owed -= 1;
+                }
+                return Ok(answer);
+            }
+            if Instant::now() >= end {
+                return Err(format!("shard {index} does not answer; it obeys as soon as it runs"));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// Who asks, and what.
+fn read(stream: &UnixStream) -> Result<(u32, Request), String> {
+    let operator = peer_user(stream).map_err(|error| format!("who asks cannot be told: {error}"))?;
+    let mut line = String::new();
+    let limit = u64::try_from(MAX_CONTROL_REQUEST).unwrap_or(u64::MAX);
+    BufReader::new(stream.take(limit))
+        .read_line(&mut line)
+        .map_err(|error| format!("no request came: {error}"))?;
+    let request = serde_json::from_str(&line).map_err(|error| format!("no request: {error}"))?;
+    Ok((operator, request))
+}

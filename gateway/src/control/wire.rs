@@ -1,0 +1,201 @@
+//! What goes over the control socket: one request, a line of JSON, and its replies, a line each. The last one says `done` or
+//! `refused`.
+
+use super::Action;
+use orders::{AuditError, KillScope, OrderView};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use types::{AccountId, SessionId};
+
+/// What an operator asks.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// No new orders in the scope, and cancel the open ones.
+    Kill(Scope),
+    /// Take new orders again.
+    Revive(Scope),
+    /// Cancel the open orders.
+    Cancel(Scope),
+    /// Whether the kill switch of the scope is on.
+    Killed(Scope),
+    /// List the open orders: of one session, or all.
+    Orders {
+        /// Whose.
+        session: Option<u16>,
+    },
+    /// Recount exposure and indexes from the open orders.
+    Audit,
+}
+
+/// Whom a request concerns.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Everybody.
+    Firm,
+    /// One account.
+    Account(u32),
+    /// One session.
+    Session(u16),
+}
+
+/// What the gateway answers. Prices and quantities are text, so that no reader rounds them.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// An open order.
+    Order {
+        /// Its gateway number.
+        order_id: u64,
+        /// Its client's number.
+        client_order_id: u64,
+        /// Its session.
+        session: u16,
+        /// Its account.
+        account: u32,
+        /// Its instrument.
+        instrument: u32,
+        /// The venue's place in the config.
+        venue: u8,
+        /// `Buy` or `Sell`.
+        side: String,
+        /// What it trades at.
+        order_type: String,
+        /// Limit; `null` when it has none.
+        price: Option<String>,
+        /// Lots in all.
+        quantity: u64,
+        /// Lots traded.
+        cumulative: u64,
+        /// How far it is.
+        state: String,
+        /// Its venue is down, so nobody here knows what became of it.
+        in_doubt: bool,
+        /// When it was accepted, ns since 1970.
+        accepted: u64,
+    },
+    /// A kill switch.
+    Killed {
+        /// Whether it is on.
+        killed: bool,
+    },
+    /// A shard's recount.
+    Audit {
+        /// The shard.
+        shard: usize,
+        /// Its open orders.
+        open_orders: usize,
+        /// What differs first; `null`: nothing.
+        difference: Option<String>,
+    },
+    /// The request was carried out on all shards.
+    Done {
+        /// The number of the order that changed something.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        number: Option<u64>,
+    },
+    /// It was not.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Scope {
+    /// As the order logic has it.
+    pub(super) const fn to_orders(self) -> KillScope {
+        match self {
+            Self::Firm => KillScope::Firm,
+            Self::Account(id) => KillScope::Account(AccountId(id)),
+            Self::Session(id) => KillScope::Session(SessionId(id)),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Firm => f.write_str("firm"),
+            Self::Account(id) => write!(f, "account {id}"),
+            Self::Session(id) => write!(f, "session {id}"),
+        }
+    }
+}
+
+impl Request {
+    /// Whom it concerns.
+    pub(super) const fn scope(&self) -> Scope {
+        match *self {
+            Self::Kill(scope) | Self::Revive(scope) | Self::Cancel(scope) | Self::Killed(scope) => scope,
+            Self::Orders { session: Some(id) } => Scope::Session(id),
+            Self::Orders { session: None } | Self::Audit => Scope::Firm,
+        }
+    }
+
+    /// What it changes, if anything.
+    pub(super) const fn change(&self) -> Option<(Action, Scope)> {
+        match *self {
+            Self::Kill(scope) => Some((Action::Kill, scope)),
+            Self::Revive(scope) => Some((Action::Revive, scope)),
+            Self::Cancel(scope) => Some((Action::Cancel, scope)),
+            Self::Killed(_) | Self::Orders { .. } | Self::Audit => None,
+        }
+    }
+}
+
+impl Reply {
+    pub(super) fn order(order: &OrderView) -> Self {
+        Self::Order {
+            order_id: order.order_id.0,
+            client_order_id: order.client_order_id.0,
+            session: order.session.0,
+            account: order.account.0,
+            instrument: order.instrument.0,
+            venue: order.venue.0,
+            side: format!("{:?}", order.side),
+            order_type: format!("{:?}", order.order_type),
+            price: (order.price != types::Price::NULL).then(|| order.price.to_string()),
+            quantity: order.quantity.0,
+            cumulative: order.cumulative.0,
+            state: format!("{:?}", order.state),
+            in_doubt: order.in_doubt,
+            accepted: order.accepted.0,
+        }
+    }
+
+    pub(super) fn audit(shard: usize, open_orders: usize, difference: Option<AuditError>) -> Self {
+        Self::Audit {
+            shard,
+            open_orders,
+            difference: difference.map(|difference| format!("{difference:?}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_plain_json() {
+        for (text, request) in [
+            (r#"{"kill":"firm"}"#, Request::Kill(Scope::Firm)),
+            (r#"{"revive":{"account":7}}"#, Request::Revive(Scope::Account(7))),
+            (r#"{"cancel":{"session":3}}"#, Request::Cancel(Scope::Session(3))),
+            (r#"{"orders":{"session":null}}"#, Request::Orders { session: None }),
+            (r#""audit""#, Request::Audit),
+        ] {
+            assert_eq!(serde_json::from_str::<Request>(text).unwrap(), request);
+            assert_eq!(serde_json::to_string(&request).unwrap(), text);
+        }
+        for bad in [
+            r#"{"kill":"everybody"}"#,
+            r#"{"kill":{"session":65536}}"#,
+            "{}",
+            r#"{"stop":"firm"}"#,
+        ] {
+            assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad}");
+        }
+    }
+}
