@@ -128,6 +128,36 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
             ("idle = \"spin\"", "idle = \"sleep\"", &["sleep", "spin"]),
             ("transport = \"ltp\"", "transport = \"tcp\"", &["user", "password"]),
             (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nkey_id = 1",
+                &["key_id", "key_file"],
+            ),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nkey_id = 1\nkey_file = \"none.keys\"",
+                &["none.keys"],
+            ),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nredundancy = \"thrice\"",
+                &["redundancy", "twice"],
+            ),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nredundancy = \"paths\"",
+                &["second_peer"],
+            ),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nsecond_peer = \"127.0.0.1:7301\"",
+                &["redundancy", "paths"],
+            ),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nheader = \"short\"",
+                &["header", "compact"],
+            ),
+            (
                 "max_notional = \"1000000\"",
                 "max_notional = \"much\"",
                 &["max_notional", "much"],
@@ -340,6 +370,16 @@ fn an_exchange_with_something_missing_unknown_or_impossible_does_not_start() {
             ("special_orders = 4_096 ", "# ", &["special_orders"]),
             ("idle = \"backoff\"", "idle = \"sleep\"", &["sleep"]),
             ("window_messages = 65_536 ", "", &["window_messages"]),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nheader = \"compact\"",
+                &["16384"],
+            ),
+            (
+                "transport = \"ltp\"",
+                "transport = \"ltp\"\nredundancy = \"paths\"",
+                &["second_listen"],
+            ),
         ],
     );
 }

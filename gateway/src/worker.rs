@@ -90,6 +90,9 @@ impl<L: Link> Worker<L> {
                     Some(LinkEvent::Credits(slots)) => {
                         tracing::info!(venue = venue.0, slots, "venue grants open orders");
                     }
+                    Some(LinkEvent::Path(change)) => {
+                        tracing::warn!(venue = venue.0, %change, "venue link goes on over one path, or both again");
+                    }
                     Some(LinkEvent::Up) => {
                         tracing::info!(venue = venue.0, "venue link is up");
                         self.live.append(&Record::VenueUp { venue });

@@ -1,13 +1,15 @@
 //! What carries the datagrams of LTP, chosen once at start-up by the config.
 
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, PathChange};
 use crate::error::SetupError;
 use crate::link::LinkEnd;
 use crate::options::UdpOptions;
+use crate::paths::Paths;
 use crate::udp::UdpPeer;
 use crate::xdp::{XdpConfig, XdpPeer};
 use std::io;
 use std::net::SocketAddr;
+use types::Timestamp;
 
 /// Which carrier, and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,8 @@ pub enum Carrier {
     Udp(UdpPeer),
     /// AF_XDP.
     Xdp(XdpPeer),
+    /// Two of them, each on a way of its own.
+    Paths(Box<Paths<Self>>),
 }
 
 impl CarrierConfig {
@@ -74,6 +78,7 @@ impl Carrier {
         match self {
             Self::Udp(udp) => udp.local_addr(),
             Self::Xdp(xdp) => Ok(xdp.local_addr()),
+            Self::Paths(paths) => paths.carriers()[0].local_addr(),
         }
     }
 
@@ -92,6 +97,7 @@ macro_rules! with {
         match $carrier {
             Carrier::Udp($end) => $call,
             Carrier::Xdp($end) => $call,
+            Carrier::Paths($end) => $call,
         }
     };
 }
@@ -123,6 +129,18 @@ impl Datagram for Carrier {
 
     fn dropped(&self) -> u64 {
         with!(self, end => end.dropped())
+    }
+
+    fn heard(&mut self, now: Timestamp) {
+        with!(self, end => end.heard(now));
+    }
+
+    fn path_change(&mut self) -> Option<PathChange> {
+        with!(self, end => end.path_change())
+    }
+
+    fn paths_down(&self) -> u64 {
+        with!(self, end => end.paths_down())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The device under a datagram protocol, so that a simulation can decorate it with faults.
 
+use std::fmt;
 use std::io;
+use types::Timestamp;
 
 /// One end that sends and receives whole datagrams and never blocks.
 ///
@@ -47,11 +49,42 @@ pub trait Datagram {
         true
     }
 
-    /// Makes the source of the datagram last received the peer. An end with a fixed peer has nothing to do.
+    /// A session has begun: makes the source of the datagram last received the peer. An end with a fixed peer has nothing
+    /// to do.
     fn accept_peer(&mut self) {}
 
     /// How many datagrams the end dropped itself because they were damaged or not for it, where no kernel does so for it.
     fn dropped(&self) -> u64 {
         0
+    }
+
+    /// The datagram last received is a good one of the session.
+    fn heard(&mut self, _now: Timestamp) {}
+
+    /// Where there are several paths to the peer: which has gone down or come back, once each.
+    fn path_change(&mut self) -> Option<PathChange> {
+        None
+    }
+
+    /// Where there are several paths to the peer: how many are down.
+    fn paths_down(&self) -> u64 {
+        0
+    }
+}
+
+/// One of two paths has gone down or come back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathChange {
+    /// It is the second one.
+    pub second: bool,
+    /// It brings datagrams again.
+    pub is_up: bool,
+}
+
+impl fmt::Display for PathChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.second { "second" } else { "first" };
+        let state = if self.is_up { "up" } else { "down" };
+        write!(f, "{path} path is {state}")
     }
 }

@@ -1,9 +1,11 @@
 //! A device that loses datagrams: a decorator for the socket under a datagram protocol.
 
 use net::Datagram;
+use net::datagram::PathChange;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use types::Timestamp;
 
 /// How many datagrams in a million are lost; turned while the device is in use, from any thread. Clones turn the same.
 #[derive(Clone, Default, Debug)]
@@ -124,6 +126,18 @@ impl<D: Datagram> Datagram for Lossy<D> {
 
     fn dropped(&self) -> u64 {
         self.device.dropped()
+    }
+
+    fn heard(&mut self, now: Timestamp) {
+        self.device.heard(now);
+    }
+
+    fn path_change(&mut self) -> Option<PathChange> {
+        self.device.path_change()
+    }
+
+    fn paths_down(&self) -> u64 {
+        self.device.paths_down()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::limits::{
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
-use net::link::{LinkEnd, LtpLinkConfig, TcpLinkConfig};
+use net::link::{LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
 use net::{CarrierConfig, UdpOptions};
 use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig, Route,
@@ -277,16 +277,30 @@ fn link(raw: &raw::Link, venue: &str, base: &Path) -> Result<LinkConfig, ConfigE
     })
 }
 
+impl raw::Link {
+    fn options(&self) -> LtpOptions<'_> {
+        LtpOptions {
+            key_id: self.key_id,
+            key_file: self.key_file.as_deref(),
+            header: self.header.as_deref(),
+            redundancy: self.redundancy.as_deref(),
+            reorder_allowance_us: self.reorder_allowance_us,
+        }
+    }
+}
+
 fn ltp_link(raw: &raw::Link, base: &Path) -> Result<net::link::LinkConfig, String> {
     let mut ltp = ltp::Config::new(SessionId(raw.session), raw.window_messages, MAX_MESSAGE_LENGTH);
     ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
     ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
-    ltp.key = match (raw.key_id, &raw.key_file) {
-        (Some(id), Some(file)) => Some(net::link::read_key(&base.join(file), id)?),
-        (None, None) => None,
-        _ => return Err("key_id and key_file stand together".to_owned()),
-    };
-    ltp.check().map_err(|error| error.to_string())?;
+    raw.options().apply(&mut ltp, base)?;
+    if raw.second_peer.is_some() != (ltp.redundancy == ltp::Redundancy::Paths) {
+        return Err("redundancy = \"paths\" and second_peer stand together".to_owned());
+    }
+    let second = raw.second_peer.map(|peer| SecondPath {
+        end: LinkEnd::Connect { peer, local: None },
+        carrier: CarrierConfig::Udp(UdpOptions::default()),
+    });
     let end = LinkEnd::Connect {
         peer: raw.peer,
         local: None,
@@ -295,12 +309,14 @@ fn ltp_link(raw: &raw::Link, base: &Path) -> Result<net::link::LinkConfig, Strin
         end,
         ltp,
         carrier: CarrierConfig::Udp(UdpOptions::default()),
+        second,
     }))
 }
 
 fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
-    if raw.key_id.is_some() || raw.key_file.is_some() {
-        return Err("key_id and key_file are for LTP".to_owned());
+    raw.options().none()?;
+    if raw.second_peer.is_some() {
+        return Err("second_peer is for LTP".to_owned());
     }
     let end = LinkEnd::Connect {
         peer: raw.peer,

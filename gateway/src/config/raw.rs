@@ -156,6 +156,10 @@ pub(super) struct Link {
     pub(super) dead_after_ms: u64,
     pub(super) key_id: Option<u32>,
     pub(super) key_file: Option<PathBuf>,
+    pub(super) header: Option<String>,
+    pub(super) redundancy: Option<String>,
+    pub(super) reorder_allowance_us: Option<u64>,
+    pub(super) second_peer: Option<SocketAddr>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
 }

@@ -7,7 +7,8 @@ use crate::carrier::{Carrier, CarrierConfig};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
 use crate::options::Readback;
-use proto::ltp::{Config, Role};
+use crate::paths::Paths;
+use proto::ltp::{Config, Redundancy, Role};
 use std::io;
 use std::net::SocketAddr;
 use types::{SequenceNumber, Timestamp};
@@ -30,6 +31,17 @@ pub struct LtpLinkConfig {
     pub ltp: Config,
     /// What carries its datagrams.
     pub carrier: CarrierConfig,
+    /// With [`Redundancy::Paths`], and only then: the second way to the peer.
+    pub second: Option<SecondPath>,
+}
+
+/// The second way to a peer; it connects or listens as the first one does.
+#[derive(Clone, Copy, Debug)]
+pub struct SecondPath {
+    /// Where.
+    pub end: LinkEnd,
+    /// What carries the datagrams there.
+    pub carrier: CarrierConfig,
 }
 
 /// A link of either kind. `D` is the carrier under LTP, or what decorates it.
@@ -51,7 +63,13 @@ impl LinkConfig {
     pub const fn memory(&self) -> usize {
         match self {
             Self::Tcp(config) => config.memory(),
-            Self::Ltp(config) => config.ltp.memory() + 2 * config.ltp.max_datagram + config.carrier.memory(),
+            Self::Ltp(config) => {
+                let second = match &config.second {
+                    Some(second) => second.carrier.memory(),
+                    None => 0,
+                };
+                config.ltp.memory() + 2 * config.ltp.max_datagram + config.carrier.memory() + second
+            }
         }
     }
 
@@ -144,12 +162,23 @@ impl LtpLinkConfig {
             LinkEnd::Connect { .. } => Role::Initiator,
             LinkEnd::Listen { .. } => Role::Acceptor,
         };
-        let carrier = Carrier::open(&self.carrier, self.end)?;
-        LtpLink::new(decorate(carrier), role, &self.ltp, epoch_seed, resume).map_err(|error| {
+        let wrong = |what: String| {
             let doing = format!("building the link of session {}", self.ltp.session);
-            let source = io::Error::new(io::ErrorKind::InvalidInput, error);
+            let source = io::Error::new(io::ErrorKind::InvalidInput, what);
             SetupError::new(doing, source, "correct the link's settings")
-        })
+        };
+        if self.second.is_some() != (self.ltp.redundancy == Redundancy::Paths) {
+            return Err(wrong(
+                "redundancy by paths and a second path belong together".to_owned(),
+            ));
+        }
+        self.ltp.check().map_err(|error| wrong(error.to_string()))?;
+        let mut carrier = Carrier::open(&self.carrier, self.end)?;
+        if let Some(second) = &self.second {
+            let second = Carrier::open(&second.carrier, second.end)?;
+            carrier = Carrier::Paths(Box::new(Paths::new([carrier, second], self.ltp.silence_max())));
+        }
+        LtpLink::new(decorate(carrier), role, &self.ltp, epoch_seed, resume).map_err(|error| wrong(error.to_string()))
     }
 }
 
@@ -217,7 +246,12 @@ mod tests {
         }
         let ltp = Config::new(SessionId(1), 64, 64);
         let carrier = CarrierConfig::Udp(UdpOptions::default());
-        LinkConfig::Ltp(LtpLinkConfig { end, ltp, carrier })
+        LinkConfig::Ltp(LtpLinkConfig {
+            end,
+            ltp,
+            carrier,
+            second: None,
+        })
     }
 
     /// Takes turns with both ends until the first message has come to the second.
@@ -268,6 +302,7 @@ mod tests {
             end,
             ltp: wrong,
             carrier: CarrierConfig::Udp(UdpOptions::default()),
+            second: None,
         });
         let text = AnyLink::new(&config, 1, Resume::START).unwrap_err().to_string();
         assert!(text.starts_with("building the link of session 7: window"), "{text}");

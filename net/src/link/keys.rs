@@ -12,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What is wrong with the file: it cannot be read, anybody may read it, a line is no key, or the key is not in it.
-pub fn read_key(path: &Path, id: u32) -> Result<Key, String> {
+pub(super) fn read_key(path: &Path, id: u32) -> Result<Key, String> {
     let in_file = |what: &str| format!("key file {}: {what}", path.display());
     let read =
         || -> io::Result<(u32, String)> { Ok((fs::metadata(path)?.permissions().mode(), fs::read_to_string(path)?)) };

@@ -6,7 +6,7 @@
 
 use super::{DownReason, Link, LinkCounters, LinkEvent, Resume};
 use crate::datagram::Datagram;
-use proto::ltp::{self, Config, ConfigError, Connection, Event, Received, Refusal, Role, wire};
+use proto::ltp::{self, Config, ConfigError, Connection, Event, Received, Redundancy, Refusal, Role, wire};
 use std::io;
 use types::{SequenceNumber, Timestamp};
 
@@ -34,6 +34,8 @@ pub struct LtpLink<D> {
     connection: Connection,
     input: Box<[u8]>,
     output: Box<[u8]>,
+    /// How often a datagram is sent here.
+    copies: usize,
     look: Look,
     /// Why the socket failed last.
     failure: io::ErrorKind,
@@ -66,6 +68,7 @@ impl<D: Datagram> LtpLink<D> {
             // One byte more, so that a datagram that was cut off is longer than any good one.
             input: vec![0; config.max_datagram + 1].into(),
             output: vec![0; config.max_datagram].into(),
+            copies: if config.redundancy == Redundancy::Twice { 2 } else { 1 },
             look: Look::Quiet,
             failure: io::ErrorKind::Other,
             strangers: 0,
@@ -78,6 +81,11 @@ impl<D: Datagram> LtpLink<D> {
     #[must_use]
     pub const fn datagrams(&self) -> &D {
         &self.datagrams
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn datagrams_mut(&mut self) -> &mut D {
+        &mut self.datagrams
     }
 
     /// The protocol's own counts, finer than [`Link::counters`].
@@ -101,8 +109,15 @@ impl<D: Datagram> LtpLink<D> {
             return Ok(());
         }
         match self.connection.on_datagram(now, datagram) {
-            Received::Dropped | Received::Session => return Ok(()),
-            Received::Established => self.datagrams.accept_peer(),
+            Received::Dropped => return Ok(()),
+            Received::Session => {
+                self.datagrams.heard(now);
+                return Ok(());
+            }
+            Received::Established => {
+                self.datagrams.accept_peer();
+                self.datagrams.heard(now);
+            }
             Received::Handshake => {}
         }
         if let Some(length) = self.connection.poll_reply(&mut self.output) {
@@ -116,11 +131,14 @@ impl<D: Datagram> LtpLink<D> {
 
     fn transmit(&mut self, now: Timestamp, watermark: u64) -> io::Result<()> {
         while let Some(length) = self.connection.poll_transmit(now, watermark, &mut self.output) {
-            if !self.datagrams.send(&self.output[..length])? {
-                // The socket's buffer is full: this one is lost and will be repaired, the rest waits for the next turn.
-                break;
+            for _ in 0..self.copies {
+                if !self.datagrams.send(&self.output[..length])? {
+                    // The socket's buffer is full: this one is lost and will be repaired, the rest waits for the next
+                    // turn.
+                    return self.datagrams.flush();
+                }
+                self.bytes_sent += length as u64;
             }
-            self.bytes_sent += length as u64;
         }
         self.datagrams.flush()
     }
@@ -170,6 +188,9 @@ impl<D: Datagram> Link for LtpLink<D> {
         for _ in 0..RECEIVES_MAX {
             if let Some(event) = self.next_event(buffer) {
                 return Some(event);
+            }
+            if let Some(change) = self.datagrams.path_change() {
+                return Some(LinkEvent::Path(change));
             }
             if self.look == Look::First {
                 self.look = Look::Busy;
@@ -231,6 +252,7 @@ impl<D: Datagram> Link for LtpLink<D> {
             refused: counters.refusals,
             ups: counters.ups,
             downs: counters.downs,
+            paths_down: self.datagrams.paths_down(),
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
         }

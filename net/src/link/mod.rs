@@ -16,13 +16,15 @@
 pub mod any;
 mod keys;
 pub mod ltp;
+mod ltp_options;
 pub mod tcp;
 
-pub use any::{AnyLink, LinkConfig, LtpLinkConfig};
-pub use keys::read_key;
+pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
+pub use ltp_options::LtpOptions;
 pub use tcp::{TcpLink, TcpLinkConfig};
 
+use crate::datagram::PathChange;
 use proto::ltp::Refusal;
 use std::fmt;
 use std::io;
@@ -112,6 +114,8 @@ pub enum LinkEvent {
     /// The venue grants another number of open orders than before. Told only on a change, so that an owner can journal it
     /// as the input that it is.
     Credits(u32),
+    /// One of two paths to the peer has gone down or come back; the link goes on over the other.
+    Path(PathChange),
     /// The next message, of `length` bytes in the caller's buffer.
     Message {
         /// Its number; one above that of the message before.
@@ -179,6 +183,8 @@ pub struct LinkCounters {
     pub ups: u64,
     /// Times the link went down.
     pub downs: u64,
+    /// Of two paths to the peer, those that are down now.
+    pub paths_down: u64,
     /// Bytes handed to sockets.
     pub bytes_sent: u64,
     /// Bytes taken from sockets.

@@ -136,6 +136,12 @@ impl Config {
         }
     }
 
+    /// So long nothing new from the peer ends a session whose ends have the same heartbeat interval.
+    #[must_use]
+    pub const fn silence_max(&self) -> Duration {
+        Duration(self.heartbeat.0.saturating_mul(self.dead_after as u64))
+    }
+
     /// Bytes of a session's datagram beside its payload.
     pub(super) const fn overhead(&self) -> usize {
         self.header.length() + self.trailer()
@@ -192,6 +198,18 @@ impl Config {
 }
 
 impl Redundancy {
+    /// From its name in a config: `off`, `paths`, `twice` or `repeat`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "off" => Self::Off,
+            "paths" => Self::Paths,
+            "twice" => Self::Twice,
+            "repeat" => Self::Repeat,
+            _ => return None,
+        })
+    }
+
     /// How often a datagram is sent.
     #[must_use]
     pub const fn copies(self) -> u8 {
@@ -256,5 +274,28 @@ mod tests {
             bad(|config| config.ack_delay = Duration::from_secs(1)),
             ConfigError::AckDelay
         );
+        let compact = |config: &mut Config| config.header = HeaderForm::Compact;
+        assert_eq!(
+            bad(|config| (config.header, config.window) = (HeaderForm::Compact, (1 << 14) + 1)),
+            ConfigError::Compact
+        );
+        assert_eq!(
+            bad(|config| (config.header, config.max_datagram) = (HeaderForm::Compact, 2_056)),
+            ConfigError::Compact
+        );
+        let mut longest = Config {
+            max_datagram: 2_055,
+            window: 1 << 14,
+            ..good
+        };
+        compact(&mut longest);
+        assert_eq!(longest.check(), Ok(()));
+        assert_eq!(
+            bad(|config| (config.packing, config.redundancy) = (false, Redundancy::Repeat)),
+            ConfigError::Redundancy
+        );
+        let key = Key { id: 0, secret: [0; 16] };
+        longest.key = Some(key);
+        assert_eq!(longest.check(), Err(ConfigError::Key));
     }
 }

@@ -275,6 +275,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                     self.live.input(now, &Input::SessionDown(session));
                 }
             }
+            LinkEvent::Path(change) => tracing::warn!("session {session}: {change}"),
             // Credits are the exchange's to grant.
             LinkEvent::Credits(_) => {}
             LinkEvent::Message { sequence, length } => self.on_message(now, place, sequence, &buffer[..length]),

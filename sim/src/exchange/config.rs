@@ -10,7 +10,7 @@ use super::recovery::CoreConfig;
 use super::room;
 use super::schedule::AuctionTimes;
 use matcher::SelfMatch;
-use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, TcpLinkConfig};
+use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
 use net::{CarrierConfig, UdpOptions};
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
@@ -249,6 +249,10 @@ mod raw {
         pub(super) dead_after_ms: u64,
         pub(super) key_id: Option<u32>,
         pub(super) key_file: Option<PathBuf>,
+        pub(super) header: Option<String>,
+        pub(super) redundancy: Option<String>,
+        pub(super) reorder_allowance_us: Option<u64>,
+        pub(super) second_listen: Option<SocketAddr>,
         pub(super) cancel_on_disconnect: Option<bool>,
         pub(super) user: Option<String>,
         pub(super) password: Option<String>,
@@ -397,26 +401,40 @@ impl raw::Session {
         })
     }
 
+    fn options(&self) -> LtpOptions<'_> {
+        LtpOptions {
+            key_id: self.key_id,
+            key_file: self.key_file.as_deref(),
+            header: self.header.as_deref(),
+            redundancy: self.redundancy.as_deref(),
+            reorder_allowance_us: self.reorder_allowance_us,
+        }
+    }
+
     fn ltp(&self, base: &Path) -> Result<LinkConfig, String> {
         let mut ltp = ltp::Config::new(SessionId(self.id), self.window_messages, MAX_MESSAGE_LENGTH);
         ltp.heartbeat = Duration::from_millis(self.heartbeat_ms);
         ltp.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
-        ltp.key = match (self.key_id, &self.key_file) {
-            (Some(id), Some(file)) => Some(net::link::read_key(&base.join(file), id)?),
-            (None, None) => None,
-            _ => return Err("key_id and key_file stand together".to_owned()),
-        };
-        ltp.check().map_err(|error| error.to_string())?;
+        self.options().apply(&mut ltp, base)?;
+        if self.second_listen.is_some() != (ltp.redundancy == ltp::Redundancy::Paths) {
+            return Err("redundancy = \"paths\" and second_listen stand together".to_owned());
+        }
+        let second = self.second_listen.map(|local| SecondPath {
+            end: LinkEnd::Listen { local },
+            carrier: CarrierConfig::Udp(UdpOptions::default()),
+        });
         Ok(LinkConfig::Ltp(LtpLinkConfig {
             end: self.end(),
             ltp,
             carrier: CarrierConfig::Udp(UdpOptions::default()),
+            second,
         }))
     }
 
     fn tcp(&self) -> Result<LinkConfig, String> {
-        if self.key_id.is_some() || self.key_file.is_some() {
-            return Err("key_id and key_file are for LTP".to_owned());
+        self.options().none()?;
+        if self.second_listen.is_some() {
+            return Err("second_listen is for LTP".to_owned());
         }
         let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
         let login = (UserName::new(&text(&self.user)), Password::new(&text(&self.password)));

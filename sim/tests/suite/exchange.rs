@@ -83,6 +83,7 @@ fn gateway(peer: SocketAddr, epoch: u64, resume: Resume) -> AnyLink {
         end: LinkEnd::Connect { peer, local: None },
         ltp: ltp::Config::new(SESSION, 256, MAX_MESSAGE_LENGTH),
         carrier: CarrierConfig::Udp(UdpOptions::default()),
+        second: None,
     };
     AnyLink::new(&LinkConfig::Ltp(config), epoch, resume).expect("a link")
 }

@@ -12,6 +12,7 @@ extern crate std;
 mod auth;
 mod credits;
 mod decoder;
+mod forms;
 
 /// Two ends and the datagrams between them. Time jumps from one deadline to the next.
 struct Pair {
@@ -25,6 +26,8 @@ struct Pair {
     loses: fn(usize, &[u8]) -> bool,
     /// How many of those that it could lose are still lost.
     losses: u32,
+    /// Whether each datagram is sent twice.
+    doubles: bool,
     /// An end that takes no turns.
     asleep: Option<usize>,
     events: [Vec<Event>; 2],
@@ -54,6 +57,7 @@ impl Pair {
             network: VecDeque::new(),
             loses: |_, _| false,
             losses: u32::MAX,
+            doubles: false,
             asleep: None,
             events: [Vec::new(), Vec::new()],
             messages: [Vec::new(), Vec::new()],
@@ -139,10 +143,12 @@ impl Pair {
         while let Some(length) = end.poll_transmit(now, self.watermark[index], &mut out) {
             let datagram = out[..length].to_vec();
             self.sent.push((now, index, datagram.clone()));
-            if self.losses > 0 && (self.loses)(1 - index, &datagram) {
-                self.losses -= 1;
-            } else {
-                self.network.push_back((now + LATENCY, 1 - index, datagram));
+            for _ in 0..1 + usize::from(self.doubles) {
+                if self.losses > 0 && (self.loses)(1 - index, &datagram) {
+                    self.losses -= 1;
+                } else {
+                    self.network.push_back((now + LATENCY, 1 - index, datagram.clone()));
+                }
             }
         }
     }

@@ -83,6 +83,16 @@ impl HeaderForm {
         }
     }
 
+    /// From its name in a config: `full` or `compact`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "full" => Some(Self::Full),
+            "compact" => Some(Self::Compact),
+            _ => None,
+        }
+    }
+
     /// Its number in the handshake: the bytes it has.
     pub(in crate::ltp) const fn number(self) -> u8 {
         match self {
