@@ -10,7 +10,6 @@ use ::gateway::status::Addresses;
 use clap::Args as ClapArgs;
 use latency::clock::Clock;
 use latency::{Placement, Recorder, Recording, RecordingThread};
-use net::link::LinkConfig;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -151,10 +150,7 @@ fn transports(config: &Config) -> String {
         .venues
         .iter()
         .flat_map(|venue| &venue.links)
-        .map(|link| match link.settings {
-            LinkConfig::Ltp(_) => "LTP over UDP",
-            LinkConfig::Tcp(_) => "tuned TCP",
-        })
+        .map(|link| link.settings.transport())
         .collect::<Vec<_>>();
     names.sort_unstable();
     names.dedup();

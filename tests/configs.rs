@@ -355,6 +355,81 @@ fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
     );
 }
 
+/// The table of a link over AF_XDP.
+const AFXDP: &str = "interface = \"eth1\"\nqueue = 0\nmode = \"auto\"\nframes = 1024\nfallback = false\n";
+
+#[test]
+fn a_link_over_af_xdp_says_on_which_queue_and_how() {
+    let with = |carrier: &str, table: &str| {
+        text("gateway.toml")
+            .replacen("session = 1\npeer", &format!("{carrier}session = 1\npeer"), 1)
+            .replacen("[[accounts]]\n", &format!("{table}\n[[accounts]]\n"), 1)
+    };
+    let carrier = "carrier = \"afxdp\"\n";
+    let table = format!("[venues.links.afxdp]\n{AFXDP}neighbour = \"kernel\"\n");
+    assert_eq!(load_gateway(&with(carrier, &table)), None);
+    let refused = |carrier: &str, table: &str, words: &[&str]| {
+        let error = load_gateway(&with(carrier, table)).expect("it is refused");
+        for word in words {
+            assert!(error.contains(word), "{error}");
+        }
+    };
+    refused(carrier, "", &["venue sim", "shard 0", "table afxdp"]);
+    refused("", &table, &["carrier = \"afxdp\""]);
+    refused("carrier = \"dpdk\"\n", "", &["dpdk", "udp", "afxdp"]);
+    let without = |line: &str| table.replacen(line, "", 1);
+    refused(carrier, &without("neighbour = \"kernel\"\n"), &["neighbour is missing"]);
+    refused(carrier, &without("fallback = false\n"), &["fallback"]);
+    refused(carrier, &without("mode = \"auto\"\n"), &["mode"]);
+    refused(carrier, &without("frames = 1024\n"), &["frames"]);
+    refused(
+        carrier,
+        &table.replacen("1024", "1000", 1),
+        &["frames = 1000", "power of two"],
+    );
+
+    let paths = "carrier = \"afxdp\"\nredundancy = \"paths\"\nsecond_peer = \"127.0.0.2:7201\"\n";
+    refused(paths, &table, &["second_afxdp", "wants a table"]);
+    let two_tables = format!("{table}{}", table.replacen("afxdp", "second_afxdp", 1));
+    refused(carrier, &two_tables, &["second_afxdp is for a second path"]);
+    assert_eq!(load_gateway(&with(paths, &two_tables)), None);
+
+    let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
+    let second = format!(
+        "{table}[[venues.links]]\nshard = 1\ntransport = \"ltp\"\ncarrier = \"afxdp\"\nsession = 2\npeer = \
+         \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n{table}"
+    );
+    let two = with(carrier, &second).replacen("[[venues]]", shard, 1);
+    let error = load_gateway(&two).expect("it is refused");
+    assert!(error.contains("queue 0 of eth1 is shard 0's"), "{error}");
+    assert_eq!(load_gateway(&replace_last(&two, "queue = 0", "queue = 1")), None);
+}
+
+fn replace_last(text: &str, from: &str, to: &str) -> String {
+    let (before, after) = text.rsplit_once(from).expect("it is there");
+    format!("{before}{to}{after}")
+}
+
+#[test]
+fn an_exchange_may_listen_over_af_xdp_and_counts_its_frames() {
+    let load = |text: &str| ExchangeConfig::parse(text, &configs());
+    let plain = text("exchange.toml");
+    let over_xdp = plain.replacen(
+        "listen = \"127.0.0.1:7201\"",
+        "carrier = \"afxdp\"\nlisten = \"127.0.0.1:7201\"",
+        1,
+    );
+    let table = format!("\n[sessions.afxdp]\n{AFXDP}");
+    let (before, after) = (
+        load(&plain).expect("it loads"),
+        load(&(over_xdp.clone() + &table)).expect("it loads"),
+    );
+    let grown = after.memory(&after.core(Vec::new())) - before.memory(&before.core(Vec::new()));
+    assert!((1_024 * 2_048..1_024 * 2_200).contains(&grown), "{grown}");
+    let with_neighbour = load(&(over_xdp + &table + "neighbour = \"kernel\"\n")).expect_err("it learns that");
+    assert!(with_neighbour.to_string().contains("learns it"), "{with_neighbour}");
+}
+
 #[test]
 fn an_exchange_with_something_missing_unknown_or_impossible_does_not_start() {
     refused(

@@ -266,6 +266,15 @@ impl Gateway {
                     .map(|shard| recall::memory_bytes(sessions_of(config, shard.id)))
                     .sum(),
             ),
+            (
+                "venue links",
+                config
+                    .venues
+                    .iter()
+                    .flat_map(|venue| &venue.links)
+                    .map(|link| link.settings.memory())
+                    .sum(),
+            ),
             ("journal rings", config.shards.len() * config.journal.ring_bytes),
         ]
     }

@@ -6,10 +6,21 @@ use crate::link::LinkEnd;
 use crate::options::UdpOptions;
 use crate::paths::Paths;
 use crate::udp::UdpPeer;
-use crate::xdp::{XdpConfig, XdpPeer};
+use crate::xdp::{XdpConfig, XdpPeer, XdpTable};
+use serde::Deserialize;
 use std::io;
 use std::net::SocketAddr;
 use types::Timestamp;
+
+/// `carrier = "…"` of a link.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum CarrierKind {
+    /// A UDP socket of the kernel.
+    Udp,
+    /// AF_XDP, with a table `[….afxdp]` beside it.
+    Afxdp,
+}
 
 /// Which carrier, and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +47,21 @@ pub enum Carrier {
 }
 
 impl CarrierConfig {
+    /// The carrier of a link by what its config says; a UDP socket where it says nothing.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub fn check(kind: Option<CarrierKind>, afxdp: Option<&XdpTable>, end: LinkEnd) -> Result<Self, String> {
+        match (kind, afxdp) {
+            (None | Some(CarrierKind::Udp), None) => Ok(Self::Udp(UdpOptions::default())),
+            (Some(CarrierKind::Afxdp), Some(table)) => table.check(end).map(Self::Xdp),
+            (Some(CarrierKind::Afxdp), None) => {
+                Err("carrier = \"afxdp\" wants a table afxdp with interface, queue, mode, frames, fallback".to_owned())
+            }
+            (None | Some(CarrierKind::Udp), Some(_)) => Err("a table afxdp wants carrier = \"afxdp\"".to_owned()),
+        }
+    }
+
     /// Bytes of memory that the carrier allocates.
     #[must_use]
     pub const fn memory(&self) -> usize {
@@ -147,23 +173,41 @@ impl Datagram for Carrier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xdp::XdpTable;
+    use crate::xdp::Mode;
 
     /// AF_XDP where it cannot be had: loopback is no Ethernet.
-    fn impossible(fallback: bool) -> (CarrierConfig, LinkEnd) {
-        let table = XdpTable {
+    fn table(fallback: bool) -> XdpTable {
+        XdpTable {
             interface: "lo".to_owned(),
             queue: 0,
-            mode: crate::xdp::Mode::Auto,
+            mode: Mode::Auto,
             neighbour: None,
             frames: 64,
             huge_pages: false,
             fallback,
-        };
+        }
+    }
+
+    fn impossible(fallback: bool) -> (CarrierConfig, LinkEnd) {
         let end = LinkEnd::Listen {
             local: SocketAddr::from(([127, 0, 0, 1], 0)),
         };
-        (CarrierConfig::Xdp(table.check(end).unwrap()), end)
+        (CarrierConfig::Xdp(table(fallback).check(end).unwrap()), end)
+    }
+
+    #[test]
+    fn the_table_and_the_word_for_it_stand_together() {
+        let (_, end) = impossible(true);
+        let table = table(true);
+        let check = |kind, table| CarrierConfig::check(kind, table, end).map_err(|what| what.contains("afxdp"));
+        assert!(matches!(check(None, None), Ok(CarrierConfig::Udp(_))));
+        assert!(matches!(check(Some(CarrierKind::Udp), None), Ok(CarrierConfig::Udp(_))));
+        assert!(matches!(
+            check(Some(CarrierKind::Afxdp), Some(&table)),
+            Ok(CarrierConfig::Xdp(_))
+        ));
+        assert!(matches!(check(Some(CarrierKind::Afxdp), None), Err(true)));
+        assert!(matches!(check(None, Some(&table)), Err(true)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub mod udp;
 pub mod xdp;
 
 pub use buffer::StreamBuffer;
-pub use carrier::{Carrier, CarrierConfig};
+pub use carrier::{Carrier, CarrierConfig, CarrierKind};
 pub use datagram::Datagram;
 pub use error::SetupError;
 pub use link::Link;

@@ -10,8 +10,8 @@ use crate::limits::{
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
+use net::CarrierConfig;
 use net::link::{LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
-use net::{CarrierConfig, UdpOptions};
 use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig, Route,
     RouteKey,
@@ -19,6 +19,7 @@ use orders::{
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use proto::soup::{Password, SessionName, UserName};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use types::{
@@ -51,7 +52,8 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         .iter()
         .enumerate()
         .map(|venue| self::venue(venue, shards.len(), base))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
+    check_queues(&venues)?;
     let credentials = match &raw.credentials {
         Some(file) => Some(Credentials::load(&base.join(file))?),
         None => None,
@@ -264,6 +266,30 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Resu
     })
 }
 
+/// A queue of an interface is of one thread.
+fn check_queues(venues: &[VenueConfig]) -> Result<(), ConfigError> {
+    let mut taken = BTreeMap::new();
+    for venue in venues {
+        for (shard, link) in venue.links.iter().enumerate() {
+            let net::link::LinkConfig::Ltp(ltp) = link.settings else {
+                continue;
+            };
+            for carrier in [Some(ltp.carrier), ltp.second.map(|second| second.carrier)] {
+                if let Some(CarrierConfig::Xdp(xdp)) = carrier
+                    && let other = *taken.entry((xdp.interface, xdp.queue)).or_insert(shard)
+                    && other != shard
+                {
+                    return Err(ConfigError(format!(
+                        "link of venue {} for shard {shard}: afxdp: queue {} of {} is shard {other}'s",
+                        venue.name, xdp.queue, xdp.interface
+                    )));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn link(raw: &raw::Link, venue: &str, base: &Path) -> Result<LinkConfig, ConfigError> {
     let settings = match raw.transport {
         raw::Transport::Ltp => ltp_link(raw, base),
@@ -297,10 +323,8 @@ fn ltp_link(raw: &raw::Link, base: &Path) -> Result<net::link::LinkConfig, Strin
     if raw.second_peer.is_some() != (ltp.redundancy == ltp::Redundancy::Paths) {
         return Err("redundancy = \"paths\" and second_peer stand together".to_owned());
     }
-    let second = raw.second_peer.map(|peer| SecondPath {
-        end: LinkEnd::Connect { peer, local: None },
-        carrier: CarrierConfig::Udp(UdpOptions::default()),
-    });
+    let second = raw.second_peer.map(|peer| LinkEnd::Connect { peer, local: None });
+    let second = SecondPath::check(second, raw.carrier, raw.second_afxdp.as_ref())?;
     let end = LinkEnd::Connect {
         peer: raw.peer,
         local: None,
@@ -308,7 +332,7 @@ fn ltp_link(raw: &raw::Link, base: &Path) -> Result<net::link::LinkConfig, Strin
     Ok(net::link::LinkConfig::Ltp(LtpLinkConfig {
         end,
         ltp,
-        carrier: CarrierConfig::Udp(UdpOptions::default()),
+        carrier: CarrierConfig::check(raw.carrier, raw.afxdp.as_ref(), end)?,
         second,
     }))
 }
@@ -317,6 +341,9 @@ fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
     raw.options().none()?;
     if raw.second_peer.is_some() {
         return Err("second_peer is for LTP".to_owned());
+    }
+    if raw.carrier.is_some() || raw.afxdp.is_some() || raw.second_afxdp.is_some() {
+        return Err("carrier, afxdp and second_afxdp are for LTP".to_owned());
     }
     let end = LinkEnd::Connect {
         peer: raw.peer,

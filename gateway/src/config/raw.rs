@@ -1,5 +1,7 @@
 //! The config file as it is written: one struct a table, unknown keys refused, units in the keys.
 
+use net::CarrierKind;
+use net::xdp::XdpTable;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -149,6 +151,10 @@ pub(super) struct Venue {
 pub(super) struct Link {
     pub(super) shard: u8,
     pub(super) transport: Transport,
+    /// What carries LTP.
+    pub(super) carrier: Option<CarrierKind>,
+    pub(super) afxdp: Option<XdpTable>,
+    pub(super) second_afxdp: Option<XdpTable>,
     pub(super) session: u16,
     pub(super) peer: SocketAddr,
     pub(super) window_messages: usize,

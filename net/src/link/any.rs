@@ -3,11 +3,12 @@
 //! The kind is looked at once a call, which the branch predictor knows beforehand.
 
 use super::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume, TcpLink, TcpLinkConfig};
-use crate::carrier::{Carrier, CarrierConfig};
+use crate::carrier::{Carrier, CarrierConfig, CarrierKind};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
 use crate::options::Readback;
 use crate::paths::Paths;
+use crate::xdp::XdpTable;
 use proto::ltp::{Config, Redundancy, Role};
 use std::io;
 use std::net::SocketAddr;
@@ -57,6 +58,27 @@ pub enum AnyLink<D = Carrier> {
     Ltp(LtpLink<D>),
 }
 
+impl SecondPath {
+    /// The second path of a link by what its config says: the carrier is that of the first, with a table of its own.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub fn check(
+        end: Option<LinkEnd>,
+        carrier: Option<CarrierKind>,
+        afxdp: Option<&XdpTable>,
+    ) -> Result<Option<Self>, String> {
+        match (end, afxdp) {
+            (Some(end), _) => match CarrierConfig::check(carrier, afxdp, end) {
+                Ok(carrier) => Ok(Some(Self { end, carrier })),
+                Err(what) => Err(format!("second path (second_afxdp): {what}")),
+            },
+            (None, Some(_)) => Err("second_afxdp is for a second path".to_owned()),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 impl LinkConfig {
     /// Bytes of memory that the link allocates.
     #[must_use]
@@ -88,6 +110,18 @@ impl LinkConfig {
         match self {
             Self::Tcp(config) => config.window,
             Self::Ltp(config) => config.ltp.window,
+        }
+    }
+
+    /// What it runs over, for people.
+    #[must_use]
+    pub const fn transport(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => "tuned TCP",
+            Self::Ltp(config) => match config.carrier {
+                CarrierConfig::Udp(_) => "LTP over UDP",
+                CarrierConfig::Xdp(_) => "LTP over AF_XDP",
+            },
         }
     }
 

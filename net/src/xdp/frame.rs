@@ -22,7 +22,7 @@ pub const HEADER_LENGTH: usize = ETHERNET_LENGTH + IPV4_LENGTH + UDP_LENGTH;
 pub const OVERHEAD_IN_MTU: usize = IPV4_LENGTH + UDP_LENGTH;
 
 /// Address of a network card.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mac(pub [u8; 6]);
 
 /// One end of a conversation, as frames have it.

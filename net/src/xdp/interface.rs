@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Name of a network interface: 1 to 15 bytes without blanks and slashes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterfaceName {
     bytes: [u8; libc::IFNAMSIZ],
     length: u8,

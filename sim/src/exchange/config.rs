@@ -10,8 +10,8 @@ use super::recovery::CoreConfig;
 use super::room;
 use super::schedule::AuctionTimes;
 use matcher::SelfMatch;
+use net::CarrierConfig;
 use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
-use net::{CarrierConfig, UdpOptions};
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use proto::soup::{Password, SessionName, UserName};
@@ -146,6 +146,8 @@ impl std::error::Error for ConfigError {}
 
 /// The file as it is written: one struct a table.
 mod raw {
+    use net::CarrierKind;
+    use net::xdp::XdpTable;
     use serde::Deserialize;
     use std::net::{Ipv4Addr, SocketAddr};
     use std::path::PathBuf;
@@ -243,6 +245,9 @@ mod raw {
     pub(super) struct Session {
         pub(super) id: u16,
         pub(super) transport: Transport,
+        pub(super) carrier: Option<CarrierKind>,
+        pub(super) afxdp: Option<XdpTable>,
+        pub(super) second_afxdp: Option<XdpTable>,
         pub(super) listen: SocketAddr,
         pub(super) window_messages: usize,
         pub(super) heartbeat_ms: u64,
@@ -419,14 +424,12 @@ impl raw::Session {
         if self.second_listen.is_some() != (ltp.redundancy == ltp::Redundancy::Paths) {
             return Err("redundancy = \"paths\" and second_listen stand together".to_owned());
         }
-        let second = self.second_listen.map(|local| SecondPath {
-            end: LinkEnd::Listen { local },
-            carrier: CarrierConfig::Udp(UdpOptions::default()),
-        });
+        let second = self.second_listen.map(|local| LinkEnd::Listen { local });
+        let second = SecondPath::check(second, self.carrier, self.second_afxdp.as_ref())?;
         Ok(LinkConfig::Ltp(LtpLinkConfig {
             end: self.end(),
             ltp,
-            carrier: CarrierConfig::Udp(UdpOptions::default()),
+            carrier: CarrierConfig::check(self.carrier, self.afxdp.as_ref(), self.end())?,
             second,
         }))
     }
@@ -435,6 +438,9 @@ impl raw::Session {
         self.options().none()?;
         if self.second_listen.is_some() {
             return Err("second_listen is for LTP".to_owned());
+        }
+        if self.carrier.is_some() || self.afxdp.is_some() || self.second_afxdp.is_some() {
+            return Err("carrier, afxdp and second_afxdp are for LTP".to_owned());
         }
         let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
         let login = (UserName::new(&text(&self.user)), Password::new(&text(&self.password)));
