@@ -338,6 +338,72 @@ fn a_drop_copy_that_cannot_be_made_is_refused() {
 }
 
 #[test]
+fn the_session_over_a_link_of_the_page_loads_and_what_cannot_be_is_refused() {
+    let page = include_str!("../docs/connect.md");
+    let (_, part) = page.split_once("## Native over a link").expect("the page has it");
+    let mut blocks = part.split("```");
+    let (session, client) = (blocks.nth(1), blocks.nth(1));
+    let toml = |block: Option<&str>| {
+        block
+            .and_then(|block| block.strip_prefix("toml\n"))
+            .expect("TOML")
+            .to_owned()
+    };
+    let (session, client) = (toml(session), toml(client));
+    let load = |session: &str| load_gateway(&format!("{}\n{session}", text("gateway.toml")));
+    assert_eq!(load(&session), None);
+    for (line, instead, words) in [
+        (
+            "protocol = \"native\"",
+            "protocol = \"fix\"",
+            &["session 3", "link is for native"][..],
+        ),
+        (
+            "window_messages = 8_192",
+            "window_messages = 7_999",
+            &["session 3", "window_messages = 7999", "at least 8000"],
+        ),
+        (
+            "window_messages = 8_192",
+            "window_messages = 9_000_000",
+            &["window_messages", "at most"],
+        ),
+        (
+            "owner = 2",
+            "owner = 2\nresend_messages = 16",
+            &["session 3", "resend_messages is for TCP"],
+        ),
+        (
+            "owner = 2",
+            "owner = 2\nallow = [\"10.0.0.0/8\"]",
+            &["session 3", "allow is for TCP"],
+        ),
+        ("heartbeat_ms = 10", "heartbeat_ms = 0", &["session 3", "heartbeat"]),
+        ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_s", "unknown"]),
+        ("user = \"fast\" ", "user = \"trader\" ", &["sessions 2 and 3"]),
+    ] {
+        assert!(session.contains(line), "{line}");
+        let error = load(&session.replacen(line, instead, 1)).unwrap_or_default();
+        for word in words {
+            assert!(error.contains(word), "{line:?} → {instead:?}: {error}");
+        }
+    }
+    let many = (3..20).map(|id| {
+        let (own, user) = (format!("id = {id}"), format!("\"fast{id}\""));
+        session.replacen("id = 3", &own, 1).replacen("\"fast\"", &user, 1)
+    });
+    let error = load(&many.collect::<String>()).unwrap_or_default();
+    assert!(error.contains("17 sessions with a link"), "{error}");
+
+    let native = text("client-native.toml");
+    let (front, rest) = native.split_once("[gateway]").expect("a table");
+    let (_, rest) = rest.split_once("[feed]").expect("a table");
+    let whole = format!("{front}{client}\n[feed]{rest}");
+    let config = ClientConfig::parse(&whole, Path::new("configs")).expect("the page is right");
+    assert_eq!(config.session, SessionId(3));
+}
+
+#[test]
 fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
     let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
     let link = "\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \

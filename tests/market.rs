@@ -6,13 +6,17 @@ use journal::JournalReader;
 use proto::native;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use types::{ClientOrderId, Request, SessionId};
+
+/// The session of the client that comes in over a link, and its account.
+pub(crate) const LINKED: u16 = 5;
 
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,6 +37,8 @@ pub(crate) struct Market {
     pub(crate) fix: Vec<SocketAddr>,
     /// By shard.
     pub(crate) native: Vec<SocketAddr>,
+    /// Where the native client of [`LINKED`] comes in over LTP.
+    pub(crate) client_link: SocketAddr,
     /// By shard: the exchange's end of the venue link.
     venues: Vec<SocketAddr>,
     feed: SocketAddr,
@@ -67,7 +73,7 @@ impl Market {
         let mut tcp = (0..3 * shards)
             .map(|_| TcpListener::bind(any).expect("a port"))
             .collect::<Vec<_>>();
-        let mut udp = (0..6 + shards)
+        let mut udp = (0..7 + shards)
             .map(|_| UdpSocket::bind(any).expect("a port"))
             .collect::<Vec<_>>();
         let mut stream = || tcp.pop().and_then(|held| held.local_addr().ok()).expect("a port");
@@ -83,6 +89,7 @@ impl Market {
             has_history,
             fix,
             native,
+            client_link: datagram(),
             venues: if transport == "tcp" { streams } else { datagrams },
             feed: datagram(),
             prices: datagram(),
@@ -91,6 +98,8 @@ impl Market {
             history_requests: datagram(),
         };
         market.write("instruments.csv", &market.instruments());
+        let keys = market.write("keys.txt", "7 000102030405060708090a0b0c0d0e0f\n");
+        fs::set_permissions(keys, Permissions::from_mode(0o600)).expect("its own file");
         market.write("gateway.toml", &market.gateway_config());
         market.write("exchange.toml", &market.exchange_config());
         market
@@ -277,7 +286,7 @@ password = "secret"
 "#
             );
         }
-        for id in 1..=4 {
+        for id in 1..=LINKED {
             let _: Result<_, _> = write!(
                 text,
                 r#"[[accounts]]
@@ -290,6 +299,26 @@ max_open_notional = "9000000000"
             );
         }
         text.push_str(SESSIONS);
+        let _: Result<_, _> = write!(
+            text,
+            r#"[[sessions]]
+id = {LINKED}
+protocol = "native"
+shard = 0
+user = "linked"
+accounts = [{LINKED}]
+owner = {LINKED}
+max_open_orders = 2_000
+[sessions.link]
+listen = "{}"
+window_messages = 16_384
+heartbeat_ms = 10
+dead_after_ms = 500
+key_id = 7
+key_file = "keys.txt"
+"#,
+            self.client_link
+        );
         if self.shards > 1 {
             text.push_str(SESSION_OF_SHARD_1);
         }

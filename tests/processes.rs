@@ -1,7 +1,7 @@
 //! The program as a user runs it, a process a part: a recording becomes a report, and whatever is killed comes back with
 //! nothing lost and nothing doubled.
 
-use crate::market::{Market, Program, distinct};
+use crate::market::{LINKED, Market, Program, distinct};
 use crate::trader::Trader;
 use std::collections::BTreeSet;
 use types::{ClientOrderId, Side};
@@ -94,11 +94,23 @@ fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_tcp() {
     kill(1, "tcp", Victim::Exchange);
 }
 
+#[test]
+fn a_gateway_that_is_killed_has_every_order_of_a_client_over_a_link_once() {
+    kill_linked(Victim::Gateway);
+}
+
+#[test]
+fn a_client_over_a_link_that_is_killed_comes_back_with_every_order_once() {
+    kill_linked(Victim::Taker);
+}
+
 /// Who is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Victim {
     Gateway,
     Exchange,
+    /// Of a taker over a link.
+    Taker,
 }
 
 /// Two traders that trade with each other, and all that stands between them.
@@ -115,53 +127,78 @@ struct Scene {
 /// Kills one in mid-flow, brings it back, and compares what everyone knows in the end.
 pub(crate) fn kill(shards: usize, transport: &'static str, victim: Victim) {
     let market = Market::new(shards, transport);
-    let last = shards - 1;
-    let (user, session) = [("maker", 3), ("other", 4)][last];
-    let mut scene = Scene {
-        exchange: market.exchange("exchange"),
-        gateway: market.gateway("gateway"),
-        taker: Trader::new("taker", 2, market.native[0]),
-        maker: Trader::new(user, session, market.native[last]),
-        market,
-    };
-    scene.taker.connect();
-    scene.maker.connect();
-    scene.trade(ORDERS_A_PHASE);
-    scene
-        .taker
-        .wait("some answers", |taker| taker.orders.len() > ORDERS_A_PHASE / 2);
+    let taker = Trader::new("taker", 2, market.native[0]);
+    Scene::new(market, taker).kill(victim);
+}
 
-    // In mid-flow: orders before the kill have no answer yet, and more follow it without a look at what comes back.
-    scene.send(ORDERS_A_PHASE / 2);
-    match victim {
-        Victim::Gateway => scene.gateway.kill(),
-        Victim::Exchange => scene.exchange.kill(),
-    }
-    scene.send(ORDERS_A_PHASE / 2);
-    match victim {
-        Victim::Gateway => {
-            scene
-                .taker
-                .wait("the end of its connection", |taker| !taker.is_connected());
-            scene
-                .maker
-                .wait("the end of its connection", |maker| !maker.is_connected());
-            scene.gateway = scene.market.gateway("gateway-again");
-            scene.taker.connect();
-            scene.maker.connect();
-        }
-        Victim::Exchange => {
-            scene.gateway.wait_for_times("venue link is down", shards);
-            scene.exchange = scene.market.exchange("exchange-again");
-            scene.gateway.wait_for_times("venue link is up", 2 * shards);
-        }
-    }
-    let traded_before = scene.maker.traded();
-    scene.trade(ORDERS_A_PHASE);
-    scene.end(victim, traded_before);
+/// The same with a taker over a link: nothing that it sends is lost, whatever happens.
+fn kill_linked(victim: Victim) {
+    let market = Market::new(1, "ltp");
+    let taker = Trader::linked("linked", LINKED, market.client_link);
+    let taker = Scene::new(market, taker).kill(victim);
+    assert_eq!(
+        taker.orders.len() as u64 + 1,
+        taker.requests(),
+        "all orders and a mass cancel"
+    );
 }
 
 impl Scene {
+    fn new(market: Market, taker: Trader) -> Self {
+        let last = market.shards - 1;
+        let (user, session) = [("maker", 3), ("other", 4)][last];
+        Self {
+            exchange: market.exchange("exchange"),
+            gateway: market.gateway("gateway"),
+            taker,
+            maker: Trader::new(user, session, market.native[last]),
+            market,
+        }
+    }
+
+    /// Kills one in mid-flow, brings it back, and compares what everyone knows in the end. Gives the taker.
+    fn kill(mut self, victim: Victim) -> Trader {
+        let scene = &mut self;
+        let shards = scene.market.shards;
+        scene.taker.connect();
+        scene.maker.connect();
+        scene.trade(ORDERS_A_PHASE);
+        scene
+            .taker
+            .wait("some answers", |taker| taker.orders.len() > ORDERS_A_PHASE / 2);
+
+        // In mid-flow: orders before the kill have no answer yet, and more follow it without a look at what comes back.
+        scene.send(ORDERS_A_PHASE / 2);
+        match victim {
+            Victim::Gateway => scene.gateway.kill(),
+            Victim::Exchange => scene.exchange.kill(),
+            Victim::Taker => scene.taker.restart(),
+        }
+        scene.send(ORDERS_A_PHASE / 2);
+        match victim {
+            Victim::Gateway => {
+                scene
+                    .taker
+                    .wait("the end of its connection", |taker| !taker.is_connected());
+                scene
+                    .maker
+                    .wait("the end of its connection", |maker| !maker.is_connected());
+                scene.gateway = scene.market.gateway("gateway-again");
+                scene.taker.connect();
+                scene.maker.connect();
+            }
+            Victim::Exchange => {
+                scene.gateway.wait_for_times("venue link is down", shards);
+                scene.exchange = scene.market.exchange("exchange-again");
+                scene.gateway.wait_for_times("venue link is up", 2 * shards);
+            }
+            Victim::Taker => scene.taker.connect(),
+        }
+        let traded_before = scene.maker.traded();
+        scene.trade(ORDERS_A_PHASE);
+        self.end(victim, traded_before)
+    }
+
     /// Each trader sends so many orders at one price, and does not look at what comes back.
     fn send(&mut self, count: usize) {
         let (instrument, price) = [(1, "101.37"), (2, "42.18")][self.market.shards - 1];
@@ -181,7 +218,7 @@ impl Scene {
     }
 
     /// What is left is cancelled, everything stops, and all that anyone knows is compared.
-    fn end(mut self, victim: Victim, traded_before: u64) {
+    fn end(mut self, victim: Victim, traded_before: u64) -> Trader {
         for trader in [&mut self.taker, &mut self.maker] {
             trader.wait("an answer to its last order", Trader::is_answered);
             trader.mass_cancel();
@@ -234,9 +271,10 @@ impl Scene {
         );
         match victim {
             // Nobody refuses while the gateway is away: what it did not take was never sent on.
-            Victim::Gateway => assert_eq!(accepted.len(), received.len()),
+            Victim::Gateway | Victim::Taker => assert_eq!(accepted.len(), received.len()),
             // The exchange itself may refuse what came after its link was lost, and says so.
             Victim::Exchange => assert!(accepted.len() > ORDERS_A_PHASE),
         }
+        taker
     }
 }

@@ -1,17 +1,20 @@
-//! A native client made of a plain socket: it logs on from the number it wants, and holds every report against what it
-//! knows.
+//! A native client made of a plain socket or of a link: it goes on from the number it wants, and holds every report
+//! against what it knows.
 
 use crate::market::PATIENCE;
+use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
+use net::{CarrierConfig, Link, UdpOptions};
+use proto::ltp::{self, Key};
 use proto::native;
 use proto::soup::{self, Login, Packet, Password, SessionName, UserName};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
     AccountId, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId,
     OrderStatusRequest, OrderTerms, OrderType, Price, Quantity, Reason, Request, SequenceNumber, SessionId, Side,
-    TimeInForce, Trigger,
+    TimeInForce, Timestamp, Trigger,
 };
 
 /// One native session, over as many connections as it takes.
@@ -20,6 +23,8 @@ pub(crate) struct Trader {
     session: SessionId,
     address: SocketAddr,
     stream: Option<TcpStream>,
+    /// In place of a stream.
+    line: Option<Box<Line>>,
     /// Received and not yet a whole packet.
     bytes: Vec<u8>,
     last_sent: Instant,
@@ -35,6 +40,12 @@ pub(crate) struct Trader {
     pub(crate) mass_cancels: Vec<ExecReport>,
     /// The answers to its questions how orders stand.
     pub(crate) statuses: Vec<ExecReport>,
+}
+
+/// A link, and all that was ever sent over it: what a client's journal would have.
+struct Line {
+    link: AnyLink,
+    sent: Vec<Vec<u8>>,
 }
 
 /// What the reports say about one order.
@@ -62,6 +73,7 @@ impl Trader {
             session: SessionId(session),
             address,
             stream: None,
+            line: None,
             bytes: Vec::new(),
             last_sent: Instant::now(),
             next: SequenceNumber(1),
@@ -73,8 +85,26 @@ impl Trader {
         }
     }
 
+    /// One that comes in over a link to this address.
+    pub(crate) fn linked(user: &'static str, session: u16, address: SocketAddr) -> Self {
+        let session_id = SessionId(session);
+        Self {
+            line: Some(Box::new(Line::new(session_id, address, Vec::new(), SequenceNumber(1)))),
+            ..Self::new(user, session, address)
+        }
+    }
+
+    /// The client's process dies and comes back with what its journal has.
+    pub(crate) fn restart(&mut self) {
+        let line = self.line.take().expect("it has a link");
+        self.line = Some(Box::new(Line::new(self.session, self.address, line.sent, self.next)));
+    }
+
     /// Connects and asks for what it has not received. Tries again as long as there is patience.
     pub(crate) fn connect(&mut self) {
+        if self.line.is_some() {
+            return self.wait("its link", Self::is_connected);
+        }
         let start = Instant::now();
         while !self.try_connect() {
             assert!(start.elapsed() < PATIENCE, "{} cannot log on", self.user);
@@ -128,8 +158,13 @@ impl Trader {
     }
 
     /// Whether the connection stands, as far as it knows.
-    pub(crate) const fn is_connected(&self) -> bool {
-        self.stream.is_some()
+    pub(crate) fn is_connected(&self) -> bool {
+        self.stream.is_some() || self.line.as_ref().is_some_and(|line| line.link.is_up())
+    }
+
+    /// Requests sent so far.
+    pub(crate) const fn requests(&self) -> u64 {
+        self.next_number - 1
     }
 
     /// Its session.
@@ -204,6 +239,9 @@ impl Trader {
     fn send(&mut self, request: &Request) {
         let mut message = [0; native::MAX_MESSAGE_LENGTH];
         let length = native::encode_request(request, &mut message);
+        if let Some(line) = &mut self.line {
+            return line.send(&message[..length]);
+        }
         let mut packet = [0; soup::MAX_PACKET_LENGTH];
         let length = soup::write_unsequenced(&message[..length], &mut packet);
         self.write(&packet[..length]);
@@ -234,6 +272,11 @@ impl Trader {
 
     /// Receives what there is, and keeps the connection alive.
     pub(crate) fn turn(&mut self) {
+        let mut message = [0; native::MAX_MESSAGE_LENGTH];
+        while let Some((sequence, length)) = self.line.as_mut().and_then(|line| line.receive(&mut message)) {
+            assert_eq!(sequence, self.next, "{}: in order, each once", self.user);
+            self.on_message(&message[..length]);
+        }
         if self.stream.is_some() && self.last_sent.elapsed() > HEARTBEAT {
             let mut packet = [0; soup::MAX_PACKET_LENGTH];
             let length = soup::write_client_heartbeat(&mut packet);
@@ -244,15 +287,20 @@ impl Trader {
         let mut rest = &bytes[..];
         while let Some((packet, used)) = soup::parse(rest).expect("the gateway sends packets") {
             if let Packet::Sequenced(message) = packet {
-                self.next = self.next.next();
-                match native::decode(message).expect("the gateway sends native messages") {
-                    native::Message::Report(report) => self.on_report(&report),
-                    other => panic!("{other:?}"),
-                }
+                self.on_message(message);
             }
             rest = &rest[used..];
         }
         self.bytes = rest.to_vec();
+    }
+
+    /// A numbered message.
+    fn on_message(&mut self, message: &[u8]) {
+        self.next = self.next.next();
+        match native::decode(message).expect("the gateway sends native messages") {
+            native::Message::Report(report) => self.on_report(&report),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// One report: the first answer comes first and once, trades add up, an end comes once.
@@ -298,7 +346,7 @@ impl Trader {
                 "{}: {what} does not happen; connected: {}, {} requests sent, {} orders answered, {} open, the last {:?}",
                 self.user,
                 self.is_connected(),
-                self.next_number - 1,
+                self.requests(),
                 self.orders.len(),
                 self.open(),
                 self.orders.last_key_value()
@@ -327,6 +375,68 @@ impl Trader {
         self.orders.values().map(|order| order.traded).sum()
     }
 }
+
+impl Line {
+    fn new(session: SessionId, address: SocketAddr, sent: Vec<Vec<u8>>, next_receive: SequenceNumber) -> Self {
+        let end = LinkEnd::Connect {
+            peer: address,
+            local: None,
+        };
+        let mut ltp = ltp::Config::new(session, WINDOW, native::MAX_MESSAGE_LENGTH);
+        ltp.packing = false;
+        // What `keys.txt` of the market says.
+        ltp.key = Some(Key {
+            id: 7,
+            secret: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+        });
+        ltp.heartbeat = types::Duration::from_millis(10);
+        ltp.dead_after = 50;
+        let carrier = CarrierConfig::Udp(UdpOptions::default());
+        let resume = Resume {
+            next_send: SequenceNumber(sent.len() as u64 + 1),
+            next_receive,
+        };
+        let config = LinkConfig::Ltp(LtpLinkConfig {
+            end,
+            ltp,
+            carrier,
+            second: None,
+        });
+        let mut link = AnyLink::new(&config, now().0, resume).expect("a link");
+        for (number, message) in (1..).zip(&sent) {
+            link.restore(SequenceNumber(number), message);
+        }
+        Self { link, sent }
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        self.link.send(message, 0);
+        self.sent.push(message.to_vec());
+        self.link.flush(now(), u64::MAX);
+    }
+
+    /// The next message, its number and length.
+    fn receive(&mut self, message: &mut [u8]) -> Option<(SequenceNumber, usize)> {
+        loop {
+            match self.link.poll(now(), message) {
+                Some(LinkEvent::Message { sequence, length }) => return Some((sequence, length)),
+                Some(LinkEvent::Up | LinkEvent::Down(_) | LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
+                None => {
+                    self.link.flush(now(), u64::MAX);
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
+    Timestamp(u64::try_from(since.as_nanos()).expect("this century"))
+}
+
+/// Messages that a trader's link holds.
+const WINDOW: usize = 4_096;
 
 impl Order {
     /// Whether the venue took it.

@@ -46,12 +46,13 @@ struct NativeOutput {
 }
 
 impl ClientOutputs {
-    /// For the sessions of `shard`, nobody connected.
+    /// For the sessions of `shard` whose clients come in by the door, nobody connected.
     pub(crate) fn new(config: &Config, shard: ShardId) -> Self {
         let highest = config.sessions.iter().map(|session| session.id.0).max().unwrap_or(0);
         let mut places = vec![None; usize::from(highest) + 1].into_boxed_slice();
         let mut outputs = Vec::new();
-        for session in config.sessions.iter().filter(|session| session.shard == shard) {
+        let of_door = |session: &&SessionConfig| session.shard == shard && session.link.is_none();
+        for session in config.sessions.iter().filter(of_door) {
             places[usize::from(session.id.0)] = u16::try_from(outputs.len()).ok();
             let (native, index) = match session.protocol {
                 ProtocolConfig::Native { .. } => {
@@ -93,6 +94,9 @@ impl ClientOutputs {
 
     /// Bytes that the output of a session takes.
     pub(crate) fn memory_bytes(session: &SessionConfig) -> usize {
+        if let Some(link) = &session.link {
+            return link.memory();
+        }
         let kept = match session.protocol {
             ProtocolConfig::Native { .. } => SentMessages::memory_bytes(session.resend_messages),
             ProtocolConfig::Fix { .. } => SentIndex::MEMORY_BYTES,

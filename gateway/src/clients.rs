@@ -117,7 +117,7 @@ enum Step {
 const TIMEOUT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Clients {
-    /// For the sessions of `shard`, nobody connected.
+    /// For the sessions of `shard` whose clients come in by the door, nobody connected.
     ///
     /// # Errors
     /// Out of file descriptors.
@@ -125,7 +125,8 @@ impl Clients {
         let highest = config.sessions.iter().map(|session| session.id.0).max().unwrap_or(0);
         let mut places = vec![None; usize::from(highest) + 1].into_boxed_slice();
         let mut slots = Vec::new();
-        for session in config.sessions.iter().filter(|session| session.shard == shard) {
+        let of_door = |session: &&SessionConfig| session.shard == shard && session.link.is_none();
+        for session in config.sessions.iter().filter(of_door) {
             places[usize::from(session.id.0)] = u32::try_from(slots.len()).ok();
             slots.push(Slot::new(session.id));
         }
@@ -145,6 +146,7 @@ impl Clients {
     /// Bytes that the connection of a session takes: its receive buffer, and TLS where there is any.
     pub(crate) fn memory_bytes(config: &Config, session: &SessionConfig) -> usize {
         match session.protocol {
+            _ if session.link.is_some() => 0,
             ProtocolConfig::Fix { .. } if config.tls.is_some() => RECEIVE_BUFFER_BYTES + Stream::TLS_BYTES,
             _ => RECEIVE_BUFFER_BYTES,
         }

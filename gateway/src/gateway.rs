@@ -1,9 +1,10 @@
 //! Puts a gateway together from its config: journals and what they remember, rings between shards, shared numbers, and a
 //! worker a shard.
 
+use crate::client_links::{ClientLink, ClientLinks};
 use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
-use crate::config::{Config, LinkConfig, SessionConfig};
+use crate::config::{Config, SessionConfig};
 use crate::control::{self, Control};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
@@ -13,7 +14,7 @@ use crate::live::Live;
 use crate::recall::{self, Recalls, Seekers};
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
-use crate::replay::{Kept, Recovered, ReplayError, Summary};
+use crate::replay::{Kept, KeptClient, Recovered, ReplayError, Summary};
 use crate::session;
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
@@ -22,7 +23,7 @@ use crate::worker::Worker;
 use journal::{JournalError, JournalReader, JournalWriter};
 use latency::Recorder;
 use latency::clock::Clock;
-use net::link::{AnyLink, Resume};
+use net::link::{AnyLink, LinkConfig, Resume};
 use net::{Carrier, Datagram, Link, SetupError};
 use rtrb::Consumer;
 use std::fmt;
@@ -396,8 +397,9 @@ impl PreparedShard {
             .venues
             .iter()
             .zip(&recovered.venues)
-            .map(|(venue, kept)| link(&venue.links[usize::from(id.0)], kept, clock, &mut wrap))
+            .map(|(venue, kept)| link(&venue.links[usize::from(id.0)].settings, kept, clock, &mut wrap))
             .collect::<Result<Vec<_>, _>>()?;
+        let client_links = client_links(&config, &recovered.client_links, clock, &mut wrap)?;
         let venue_sequences = recovered.venues.iter().map(|kept| kept.next_send).collect();
         let clients = Clients::new(&config, id, arrivals)?;
         let begin = Begin::of(&config, &mut recovered);
@@ -409,6 +411,7 @@ impl PreparedShard {
             links,
             venue_sequences,
             outputs,
+            client_links,
             references,
             shared,
             crossings,
@@ -539,8 +542,36 @@ fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
     ends
 }
 
-/// A link to a venue, with what it may not have received of what was sent before.
-fn link<D, W>(config: &LinkConfig, kept: &Kept, clock: Clock, wrap: &mut W) -> Result<AnyLink<D>, SetupError>
+/// The links of a shard's clients.
+fn client_links<D, W>(
+    config: &Config,
+    kept: &[KeptClient],
+    clock: Clock,
+    wrap: &mut W,
+) -> Result<ClientLinks<AnyLink<D>>, SetupError>
+where
+    D: Datagram,
+    W: FnMut(Carrier) -> D,
+{
+    let mut links = Vec::with_capacity(kept.len());
+    for session in &config.sessions {
+        if let Some(settings) = &session.link
+            && let Some(of_session) = kept.iter().find(|kept| kept.session == session.id)
+        {
+            let link = link(settings, &of_session.kept, clock, wrap)?;
+            links.push(ClientLink::new(
+                session.id,
+                link,
+                session.resend_messages,
+                settings.window(),
+            ));
+        }
+    }
+    Ok(ClientLinks::new(links))
+}
+
+/// A link to a venue or client, with what it may not have received of what was sent before.
+fn link<D, W>(settings: &LinkConfig, kept: &Kept, clock: Clock, wrap: &mut W) -> Result<AnyLink<D>, SetupError>
 where
     D: Datagram,
     W: FnMut(Carrier) -> D,
@@ -549,7 +580,7 @@ where
         next_send: kept.next_send,
         next_receive: kept.next_receive,
     };
-    let mut link = AnyLink::with_datagrams(&config.settings, clock.now().0, resume, wrap)?;
+    let mut link = AnyLink::with_datagrams(settings, clock.now().0, resume, wrap)?;
     for (sequence, message) in &kept.messages {
         link.restore(*sequence, message);
     }

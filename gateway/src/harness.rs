@@ -1,6 +1,7 @@
 //! A shard without sockets: messages in by call, messages out by look. For benchmarks and tests; the shard, its journal and
 //! its sessions are the real ones.
 
+use crate::client_links::ClientLinks;
 use crate::clients;
 use crate::config::Config;
 use crate::gateway::Begin;
@@ -57,6 +58,7 @@ impl Harness {
             recovered.venues.iter().map(|kept| Held::new(kept.next_send)).collect(),
             recovered.venues.iter().map(|kept| kept.next_send).collect(),
             recovered.clients,
+            ClientLinks::new(Vec::new()),
             references.clone(),
             shared,
             Vec::new(),

@@ -5,6 +5,7 @@
 //! two sides.
 #![forbid(unsafe_code)]
 
+mod client_links;
 mod client_output;
 mod clients;
 pub mod config;

@@ -60,6 +60,24 @@ pub const MAX_VENUE_MESSAGES_A_TURN: usize = 64;
 /// Messages from another shard that are handled in one turn, of each kind.
 pub const MAX_CROSSINGS_A_TURN: usize = 16;
 
+/// Native clients of one shard that come in over links of their own. Every turn looks at each of their sockets.
+pub const MAX_CLIENT_LINKS: usize = 16;
+
+/// Messages of one client's link that are handled in one turn.
+pub const MAX_CLIENT_MESSAGES_A_TURN: usize = 64;
+
+/// Places in the window of a client's link for each order that it may have open. One in [`CLIENT_WINDOW_FOR_REPORTS`] places is kept for
+/// what comes unasked: the end of each open order, and the answer to a request that the end crossed.
+pub const WINDOW_AN_OPEN_ORDER: usize = 2 * CLIENT_WINDOW_FOR_REPORTS;
+
+/// One in so many places of a client's window is kept for what comes unasked: while no more are free nothing is taken from
+/// the client.
+pub const CLIENT_WINDOW_FOR_REPORTS: usize = 4;
+
+/// One in so many places of a client's window is kept for answers: while no more are free, orders are refused. A client that
+/// was refused may have sent more before it knew.
+pub const CLIENT_WINDOW_FOR_ANSWERS: usize = 2;
+
 /// Journal bytes that one input and all its outputs may need: a mass cancel is cut into as many as fit. Reserved before
 /// the order logic runs.
 pub const JOURNAL_RESERVE_BYTES: usize = 64 << 10;

@@ -1,5 +1,6 @@
 //! The world of a running shard: its journal, links, clients' buffers, rings, clock and recording.
 
+use crate::client_links::ClientLinks;
 use crate::client_output::ClientOutputs;
 use crate::crossing::{Crossing, Lane};
 use crate::effects::{Destination, Effects};
@@ -38,6 +39,8 @@ pub(crate) struct Live<L> {
     /// By [`VenueId`]: the number that the next message gets.
     venue_sequences: Vec<SequenceNumber>,
     pub(crate) clients: ClientOutputs,
+    /// Of the sessions that are not in `clients`.
+    pub(crate) client_links: ClientLinks<L>,
     pub(crate) references: References,
     pub(crate) shared: SharedLimits,
     pub(crate) crossings: Vec<Crossing>,
@@ -75,6 +78,7 @@ impl<L: Link> Live<L> {
         links: Vec<L>,
         venue_sequences: Vec<SequenceNumber>,
         clients: ClientOutputs,
+        client_links: ClientLinks<L>,
         references: References,
         shared: SharedLimits,
         crossings: Vec<Crossing>,
@@ -98,6 +102,7 @@ impl<L: Link> Live<L> {
             links,
             venue_sequences,
             clients,
+            client_links,
             references,
             shared,
             crossings,
@@ -213,7 +218,7 @@ impl<L: Link> Effects for Live<L> {
         if !self.journal.room(2 * JOURNAL_RESERVE_BYTES) {
             return self.refused(Reason::JournalFull);
         }
-        if !self.clients.has_room(session) {
+        if !self.clients.has_room(session) || !self.client_links.has_room_for_order(session) {
             return self.refused(Reason::ReportRingFull);
         }
         match destination {
@@ -236,7 +241,7 @@ impl<L: Link> Effects for Live<L> {
             Some(shard) => self
                 .crossing(shard)
                 .is_some_and(|crossing| crossing.room(Lane::Reports) >= count),
-            None => self.clients.has_room_for(session, count),
+            None => self.clients.has_room_for(session, count) && self.client_links.has_room_for(session, count),
         };
         if !has_room {
             return self.refused(Reason::ReportRingFull);
@@ -282,7 +287,9 @@ impl<L: Link> Effects for Live<L> {
     fn to_client(&mut self, session: SessionId, sequence: Option<SequenceNumber>, message: &[u8]) {
         let start = self.journal.position();
         let position = self.append(&Record::ClientOutput { session, message });
-        if let Some(client) = self.clients.wake(session) {
+        if let Some(link) = self.client_links.get_mut(session) {
+            link.push(message, position);
+        } else if let Some(client) = self.clients.wake(session) {
             client.push(message, position);
             if let Some(sequence) = sequence {
                 client.note(sequence, start);

@@ -4,7 +4,7 @@
 //! checks a journal: the same inputs must give the same outputs, byte for byte.
 
 use crate::client_output::ClientOutputs;
-use crate::config::{Config, ShardConfig, VenueConfig};
+use crate::config::{Config, SessionConfig, ShardConfig, VenueConfig};
 use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects};
 use crate::record::{RECORD_VERSION, Record};
@@ -66,6 +66,7 @@ pub(crate) struct Recovered {
     pub(crate) clients: ClientOutputs,
     /// By [`VenueId`].
     pub(crate) venues: Vec<Kept>,
+    pub(crate) client_links: Vec<KeptClient>,
     pub(crate) crossings: Vec<KeptCrossing>,
     pub(crate) day: TradingDay,
     /// Sessions that were connected when the process ended.
@@ -93,6 +94,14 @@ pub(crate) struct KeptCrossing {
     pub(crate) lanes: [Kept; 2],
 }
 
+/// The link of a session whose client comes in by one. Its numbers are not in the records: all messages of the session
+/// count, in their order.
+#[derive(Debug)]
+pub(crate) struct KeptClient {
+    pub(crate) session: SessionId,
+    pub(crate) kept: Kept,
+}
+
 /// The effects of a replay.
 struct Replay<'a> {
     tape: Tape<'a>,
@@ -101,6 +110,7 @@ struct Replay<'a> {
     shared: &'a SharedLimits,
     clients: ClientOutputs,
     venues: Vec<Kept>,
+    client_links: Vec<KeptClient>,
     crossings: Vec<KeptCrossing>,
     tail: Vec<(u16, Vec<u8>)>,
     divergence: Option<Divergence>,
@@ -144,6 +154,7 @@ impl Recovered {
             shard: logic,
             clients: ClientOutputs::new(config, shard),
             venues: Vec::new(),
+            client_links: Vec::new(),
             crossings: Vec::new(),
             day: TradingDay(0),
             connected: Vec::new(),
@@ -160,6 +171,7 @@ impl Recovered {
         }
         recovered.clients = replay.clients;
         recovered.venues = replay.venues;
+        recovered.client_links = replay.client_links;
         recovered.crossings = replay.crossings;
         recovered.tail = replay.tail;
         recovered.summary = replay.summary;
@@ -204,7 +216,12 @@ impl Recovered {
                 shard.on_session_down(now, session, replay);
             }
             Record::ClientTooLong { session, head, .. } => shard.on_client_too_long(now, session, head, replay),
-            Record::ClientMessage { session, message } => shard.on_client_message(now, session, message, replay),
+            Record::ClientMessage { session, message } => {
+                if let Some(kept) = replay.client_link(session) {
+                    kept.next_receive = kept.next_receive.next();
+                }
+                shard.on_client_message(now, session, message, replay);
+            }
             Record::Recalled {
                 session,
                 id,
@@ -285,6 +302,11 @@ impl<'a> Replay<'a> {
             shared,
             clients: ClientOutputs::new(config, shard),
             venues: config.venues.iter().map(|venue| Kept::new(window(venue))).collect(),
+            client_links: config
+                .sessions
+                .iter()
+                .filter_map(|session| KeptClient::of(session, shard))
+                .collect(),
             crossings: config
                 .shards
                 .iter()
@@ -298,6 +320,11 @@ impl<'a> Replay<'a> {
                 ..Summary::default()
             },
         })
+    }
+
+    fn client_link(&mut self, session: SessionId) -> Option<&mut Kept> {
+        let mut links = self.client_links.iter_mut();
+        links.find(|link| link.session == session).map(|link| &mut link.kept)
     }
 
     fn crossing(&mut self, peer: ShardId, lane: Lane) -> Option<&mut Kept> {
@@ -432,7 +459,9 @@ impl Effects for Replay<'_> {
     fn to_client(&mut self, session: SessionId, sequence: Option<SequenceNumber>, message: &[u8]) {
         let position = self.tape.next_position();
         self.output(&Record::ClientOutput { session, message });
-        if let Some(output) = self.clients.get_mut(session) {
+        if let Some(kept) = self.client_link(session) {
+            kept.push(message);
+        } else if let Some(output) = self.clients.get_mut(session) {
             output.push(message, 0);
             if let Some(sequence) = sequence {
                 output.note(sequence, position);
@@ -515,6 +544,16 @@ impl Kept {
             .iter()
             .filter(move |(sequence, _)| *sequence >= next)
             .map(|(sequence, bytes)| CrossingMessage::new(*sequence, bytes))
+    }
+}
+
+impl KeptClient {
+    /// Of a session of `shard` that has a link, nothing sent and nothing received.
+    fn of(session: &SessionConfig, shard: ShardId) -> Option<Self> {
+        (session.shard == shard && session.link.is_some()).then(|| Self {
+            session: session.id,
+            kept: Kept::new(session.resend_messages),
+        })
     }
 }
 

@@ -149,10 +149,13 @@ impl Status {
             status.write(&link.counters());
         }
         let edge = clients.counters();
-        set(&self.connected, clients.connected() as u64);
+        set(
+            &self.connected,
+            (clients.connected() + live.client_links.connected()) as u64,
+        );
         set(&self.disconnected, edge.closed);
         set(&self.logons_refused, edge.logons_refused);
-        set(&self.too_slow, edge.too_slow);
+        set(&self.too_slow, edge.too_slow + live.client_links.overrun() as u64);
         set(&self.client_sends, edge.sends);
         set(&self.garbled, edge.garbled);
         set(&self.too_long, edge.too_long);

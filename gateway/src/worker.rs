@@ -1,6 +1,7 @@
 //! A shard at work: looks at its links, rings, clients and timers in turn, writes each input into the journal, hands it to
 //! the shard, and sends what came of it.
 
+use crate::client_links;
 use crate::clients::Clients;
 use crate::control;
 use crate::crossing::Lane;
@@ -44,6 +45,7 @@ impl<L: Link> Component for Worker<L> {
             is_busy |= self.waiting();
             is_busy |= recall::turn(&mut self.shard, &mut self.live);
             is_busy |= self.control.turn(&mut self.shard, &mut self.live);
+            is_busy |= client_links::receive(&mut self.shard, &mut self.live);
             is_busy |= self.clients.receive(&mut self.shard, &mut self.live);
         }
         self.send();
@@ -185,6 +187,8 @@ impl<L: Link> Worker<L> {
     }
 
     fn send_to_clients(&mut self) {
+        let open = self.live.open_position();
+        self.live.client_links.flush(self.live.now, open);
         self.clients.send(&mut self.shard, &mut self.live);
         self.live.reports_left();
     }

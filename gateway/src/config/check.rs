@@ -60,7 +60,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     };
     let door = door(&raw.door)?;
     let tls = tls(&raw, base)?;
-    let sessions = sessions::check(&raw, &shards, &door, credentials.as_ref())?;
+    let sessions = sessions::check(&raw, &shards, &door, credentials.as_ref(), base)?;
     drop_copy::check(&raw.sessions, &raw.accounts)?;
     let (dictionaries, dictionaries_hash) = fix::dictionaries(&raw.fix, &sessions, base)?;
     let orders = shards

@@ -4,6 +4,7 @@
 //! nobody knows.
 
 mod check;
+mod client_link;
 pub mod credentials;
 mod drop_copy;
 mod fix;
@@ -150,7 +151,7 @@ pub struct LinkConfig {
 }
 
 /// `[[sessions]]`; a template gives as many as it has instances.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionConfig {
     /// Its number, the `session` of native messages.
     pub id: SessionId,
@@ -168,10 +169,13 @@ pub struct SessionConfig {
     pub schedule: Option<Arc<Schedule>>,
     /// Accounts whose reports it gets copies of; then it enters no orders.
     pub drop_copy: Vec<AccountId>,
-    /// Numbered messages that are held in memory to be sent again.
+    /// Numbered messages that are held in memory to be sent again. Of a link: those that its client may leave
+    /// unacknowledged.
     pub resend_messages: usize,
-    /// Bytes that may wait for a slow client. One that lets it fill is disconnected.
+    /// Bytes that may wait for a slow client. One that lets it fill is disconnected. 0 with a link, whose window it is.
     pub send_buffer_bytes: usize,
+    /// The link of its own that its client comes in by; `None`: it comes in by the door, over TCP.
+    pub link: Option<net::link::LinkConfig>,
     /// What its client speaks.
     pub protocol: ProtocolConfig,
 }
@@ -197,9 +201,9 @@ pub enum ProtocolConfig {
         /// ClOrdIDs that may be used in a day.
         cl_ord_ids: usize,
     },
-    /// The native protocol over SoupBinTCP.
+    /// The native protocol, over SoupBinTCP or a link.
     Native {
-        /// User name of the login, at most 6 bytes: whose session it is.
+        /// Whose session it is. Over SoupBinTCP the user name of the login, at most 6 bytes.
         user: String,
     },
 }

@@ -204,8 +204,9 @@ pub(super) struct Session {
     pub(super) max_open_orders: u32,
     #[serde(default = "on")]
     pub(super) cancel_on_disconnect: bool,
-    pub(super) resend_messages: usize,
-    pub(super) send_buffer_bytes: usize,
+    pub(super) resend_messages: Option<usize>,
+    pub(super) send_buffer_bytes: Option<usize>,
+    pub(super) link: Option<ClientLink>,
     pub(super) client_comp_id: Option<String>,
     pub(super) our_comp_id: Option<String>,
     pub(super) versions: Option<Vec<String>>,
@@ -221,6 +222,18 @@ pub(super) struct Session {
     pub(super) allow: Option<Vec<String>>,
     pub(super) client_certificate: Option<String>,
     pub(super) schedule: Option<Schedule>,
+}
+
+/// `[sessions.link]`: where the client of a native session comes in over LTP.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClientLink {
+    pub(super) listen: SocketAddr,
+    pub(super) window_messages: usize,
+    pub(super) heartbeat_ms: u64,
+    pub(super) dead_after_ms: u64,
+    pub(super) key_id: Option<u32>,
+    pub(super) key_file: Option<PathBuf>,
 }
 
 /// `schedule = { … }`: when a session may be used.

@@ -2,12 +2,13 @@
 
 use super::{
     AllowList, ConfigError, Credentials, DoorConfig, Fingerprint, ProtocolConfig, SessionConfig, ShardConfig, User,
-    raw, tls,
+    client_link, raw, tls,
 };
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
 use proto::fix::{CompId, Version};
+use std::path::Path;
 use std::sync::Arc;
 use types::{AccountId, SessionId};
 
@@ -61,6 +62,7 @@ pub(super) fn check(
     shards: &[ShardConfig],
     door: &DoorConfig,
     credentials: Option<&Credentials>,
+    base: &Path,
 ) -> Result<Vec<SessionConfig>, ConfigError> {
     let certificates = gateway.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     let checked = gateway
@@ -70,13 +72,14 @@ pub(super) fn check(
             Ok(SessionConfig {
                 client_certificate: client_certificate(raw, certificates)?,
                 schedule: schedule(raw)?.map(Arc::new),
-                ..session(raw, shards, credentials)?
+                ..session(raw, shards, credentials, base)?
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
-    for session in &checked {
+    for session in checked.iter().filter(|session| session.link.is_none()) {
         is_reachable(session, shards, door)?;
     }
+    client_link::count(&checked)?;
     for (place, one) in checked.iter().enumerate() {
         if let Some(other) = checked[..place].iter().find(|other| is_ambiguous(one, other)) {
             return Err(ConfigError(format!(
@@ -103,6 +106,7 @@ fn session(
     raw: &raw::Session,
     shards: &[ShardConfig],
     credentials: Option<&Credentials>,
+    base: &Path,
 ) -> Result<SessionConfig, ConfigError> {
     let id = raw.id;
     let Some(shard) = shards.get(usize::from(raw.shard)) else {
@@ -111,23 +115,11 @@ fn session(
             raw.shard
         )));
     };
-    if raw.send_buffer_bytes < 2 * MAX_FRAME_LENGTH {
-        let least = 2 * MAX_FRAME_LENGTH;
-        return Err(ConfigError(format!(
-            "session {id}: send_buffer_bytes must be at least {least}"
-        )));
-    }
-    for (key, count, most) in [
-        ("send_buffer_bytes", raw.send_buffer_bytes, SEND_BUFFER_BYTES_MAX),
-        ("resend_messages", raw.resend_messages, RESEND_MESSAGES_MAX),
-        ("cl_ord_ids", raw.cl_ord_ids.unwrap_or(0), CL_ORD_IDS_MAX),
-    ] {
-        if count > most {
-            return Err(ConfigError(format!(
-                "session {id}: {key} = {count} is too much; at most {most}"
-            )));
-        }
-    }
+    let link = client_link::link(raw, base)?;
+    let (resend_messages, send_buffer_bytes) = match &raw.link {
+        Some(link) => (link.window_messages, 0),
+        None => buffers(raw)?,
+    };
     let protocol = match raw.protocol {
         raw::Protocol::Fix => fix(raw)?,
         raw::Protocol::Native => native(raw)?,
@@ -136,15 +128,41 @@ fn session(
         id: SessionId(id),
         template: raw.template.map(SessionId),
         shard: shard.id,
-        user: user(raw, credentials)?,
+        user: if link.is_some() { None } else { user(raw, credentials)? },
         allow: AllowList::parse(&format!("session {id}: allow"), raw.allow.as_deref())?,
         client_certificate: None,
         schedule: None,
         drop_copy: raw.drop_copy.iter().copied().map(AccountId).collect(),
-        resend_messages: raw.resend_messages.max(1),
-        send_buffer_bytes: raw.send_buffer_bytes,
+        resend_messages,
+        send_buffer_bytes,
+        link,
         protocol,
     })
+}
+
+/// Messages kept and bytes that wait for a client that comes in over TCP.
+fn buffers(raw: &raw::Session) -> Result<(usize, usize), ConfigError> {
+    let id = raw.id;
+    let resend_messages = raw.resend_messages.ok_or_else(|| missing(id, "resend_messages"))?;
+    let send_buffer_bytes = raw.send_buffer_bytes.ok_or_else(|| missing(id, "send_buffer_bytes"))?;
+    if send_buffer_bytes < 2 * MAX_FRAME_LENGTH {
+        let least = 2 * MAX_FRAME_LENGTH;
+        return Err(ConfigError(format!(
+            "session {id}: send_buffer_bytes must be at least {least}"
+        )));
+    }
+    for (key, count, most) in [
+        ("send_buffer_bytes", send_buffer_bytes, SEND_BUFFER_BYTES_MAX),
+        ("resend_messages", resend_messages, RESEND_MESSAGES_MAX),
+        ("cl_ord_ids", raw.cl_ord_ids.unwrap_or(0), CL_ORD_IDS_MAX),
+    ] {
+        if count > most {
+            return Err(ConfigError(format!(
+                "session {id}: {key} = {count} is too much; at most {most}"
+            )));
+        }
+    }
+    Ok((resend_messages.max(1), send_buffer_bytes))
 }
 
 fn fix(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {

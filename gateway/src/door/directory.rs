@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use types::{SessionId, ShardId, Timestamp};
 
-/// All sessions that may log on.
+/// All sessions that may log on. Those with a link of their own do not.
 #[derive(Debug)]
 pub(super) struct Directory {
     native: Vec<NativeEntry>,
@@ -88,7 +88,7 @@ impl Directory {
             config: Arc::clone(config),
             credentials: Arc::new(config.credentials.clone()),
         };
-        for session in &config.sessions {
+        for session in config.sessions.iter().filter(|session| session.link.is_none()) {
             match &session.protocol {
                 ProtocolConfig::Native { user } => directory.native.push(NativeEntry {
                     session: session.id,

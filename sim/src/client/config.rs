@@ -1,6 +1,9 @@
 //! The client's config, `configs/client-*.toml`: as written, then checked.
 
+use super::link::LinkConnection;
+use net::link::LtpOptions;
 use proto::fix::CompId;
+use proto::ltp;
 use proto::soup::{Password, UserName};
 use serde::Deserialize;
 use std::fmt;
@@ -46,6 +49,17 @@ pub enum Login {
         /// Password.
         password: Password,
     },
+    /// The native protocol over a link.
+    Link(LinkLogin),
+}
+
+/// How a client comes in over LTP.
+#[derive(Clone, Debug)]
+pub struct LinkLogin {
+    /// The directory of the journal that the numbers go on from.
+    pub journal: PathBuf,
+    /// The link's settings.
+    pub ltp: ltp::Config,
 }
 
 /// `[feed]`.
@@ -95,6 +109,7 @@ struct RawConfig {
     gateway: RawGateway,
     fix: Option<RawFix>,
     native: Option<RawNative>,
+    link: Option<RawLink>,
     feed: Option<FeedConfig>,
     load: RawLoad,
 }
@@ -120,6 +135,17 @@ struct RawFix {
 struct RawNative {
     user: String,
     password: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLink {
+    journal: PathBuf,
+    window_messages: usize,
+    heartbeat_ms: u64,
+    dead_after_ms: u64,
+    key_id: Option<u32>,
+    key_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -158,35 +184,63 @@ impl ClientConfig {
     /// As for [`ClientConfig::load`].
     pub fn parse(text: &str, base: &Path) -> Result<Self, ConfigError> {
         let raw: RawConfig = toml::from_str(text).map_err(|error| ConfigError(error.to_string()))?;
+        let session = SessionId(raw.gateway.session);
         Ok(Self {
             instruments: base.join(&raw.instruments),
             gateway: raw.gateway.address,
-            session: SessionId(raw.gateway.session),
+            session,
             account: AccountId(raw.gateway.account),
-            login: login(raw.fix, raw.native)?,
+            login: login(
+                raw.fix,
+                raw.native,
+                raw.link.map(|link| self::link(&link, session, base)),
+            )?,
             feed: raw.feed,
             load: load(&raw.load)?,
         })
     }
 }
 
-fn login(fix: Option<RawFix>, native: Option<RawNative>) -> Result<Login, ConfigError> {
-    match (fix, native) {
-        (Some(fix), None) => Ok(Login::Fix {
+fn login(
+    fix: Option<RawFix>,
+    native: Option<RawNative>,
+    link: Option<Result<LinkLogin, ConfigError>>,
+) -> Result<Login, ConfigError> {
+    match (fix, native, link) {
+        (Some(fix), None, None) => Ok(Login::Fix {
             sender_comp_id: comp_id("sender_comp_id", &fix.sender_comp_id)?,
             target_comp_id: comp_id("target_comp_id", &fix.target_comp_id)?,
             heartbeat: Duration::from_secs(u64::from(fix.heartbeat_s)),
         }),
-        (None, Some(native)) => Ok(Login::Native {
+        (None, Some(native), None) => Ok(Login::Native {
             user: UserName::new(native.user.as_bytes())
                 .ok_or_else(|| impossible("native.user", &native.user, "at most 6 printable ASCII characters"))?,
             password: Password::new(native.password.as_bytes())
                 .ok_or_else(|| ConfigError("native.password: at most 10 printable ASCII characters".to_owned()))?,
         }),
+        (None, None, Some(link)) => link.map(Login::Link),
         _ => Err(ConfigError(
-            "one of [fix] and [native] is needed, and not both".to_owned(),
+            "one of [fix], [native] and [link] is needed, and no other".to_owned(),
         )),
     }
+}
+
+fn link(raw: &RawLink, session: SessionId, base: &Path) -> Result<LinkLogin, ConfigError> {
+    let mut ltp = LinkConnection::settings(session, raw.window_messages);
+    ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
+    ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+    let options = LtpOptions {
+        key_id: raw.key_id,
+        key_file: raw.key_file.as_deref(),
+        ..LtpOptions::default()
+    };
+    options
+        .apply(&mut ltp, base)
+        .map_err(|what| ConfigError(format!("link: {what}")))?;
+    Ok(LinkLogin {
+        journal: base.join(&raw.journal),
+        ltp,
+    })
 }
 
 fn comp_id(key: &str, text: &str) -> Result<CompId, ConfigError> {
@@ -326,7 +380,7 @@ mod tests {
             (
                 "[fix]",
                 "[native]\nuser = \"u\"\npassword = \"p\"\n[fix]",
-                "one of [fix] and [native]",
+                "one of [fix], [native] and [link]",
             ),
             ("\"CLIENT\"", "\"\"", "fix.sender_comp_id"),
             ("\"BRAVO\"", "\"FAR TOO LONG A NAME\"", "load.symbols"),

@@ -2,7 +2,8 @@
 //!
 //! ClOrdIDs are the client's numbers in decimal. Quantities are units on the wire and lots here.
 
-use super::connection::{Answer, SendBuffer};
+use super::connection::Answer;
+use super::stream::SendBuffer;
 use super::{ClientConfig, Traded};
 use proto::fix::{
     Application, BusinessMessageReject, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer, Logon,

@@ -1,5 +1,5 @@
 //! An order client: sends orders by plan or when ticks trigger them, over FIX or the native protocol, and keeps account of
-//! every one.
+//! every one. The native protocol comes over TCP or over a link.
 //!
 //! The owner gives it turns, and the feed's events as they come. Load is open-loop: a planned order has its time before
 //! the run starts, and when the client is late its lag shows, instead of the load becoming less.
@@ -8,18 +8,22 @@ mod config;
 mod connection;
 mod fix;
 mod ledger;
+mod link;
 mod native;
 mod strategy;
+mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ClientConfig, ConfigError, FeedConfig, LoadConfig, Login};
+pub use config::{ClientConfig, ConfigError, FeedConfig, LinkLogin, LoadConfig, Login};
 pub use ledger::{Accounting, Requests};
 pub use strategy::Traded;
 
 use connection::{Answer, Connection};
+use journal::JournalError;
 use latency::{ClientOrder, ClientReport, ClientRequest, Clock, Protocol, Recorder, RequestKind};
 use ledger::Ledger;
+use net::SetupError;
 use proto::itch::{self, BookLimits, Books};
 use proto::mold::Event;
 use std::fmt;
@@ -90,28 +94,40 @@ pub struct Progress {
     pub lag_max: Duration,
 }
 
-/// Why a client cannot be made of its config: a symbol is not in the instrument master.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnknownSymbol(pub Symbol);
+/// Why a client cannot be made of its config.
+#[derive(Debug)]
+pub enum StartError {
+    /// A symbol is not in the instrument master.
+    UnknownSymbol(Symbol),
+    /// The journal of its link cannot be opened or read.
+    Journal(JournalError),
+    /// The journal of its link has a record that is none of a client's.
+    OtherJournal {
+        /// Where it stands.
+        position: u64,
+    },
+    /// The socket of its link cannot be had.
+    Socket(SetupError),
+}
 
 impl Client {
     /// A client that trades the config's symbols, which must be among `instruments`. It connects with its first turn and
     /// sends its first order after [`Client::start`].
     ///
     /// # Errors
-    /// A symbol is not among the instruments.
+    /// A symbol is not among the instruments, or a link's journal or socket cannot be had.
     pub fn new(
         config: &ClientConfig,
         instruments: &[Traded],
         clock: Clock,
         recorder: Recorder,
-    ) -> Result<Self, UnknownSymbol> {
+    ) -> Result<Self, StartError> {
         let find = |symbol: &Symbol| instruments.iter().find(|known| known.symbol == *symbol).copied();
         let traded = config
             .load
             .symbols
             .iter()
-            .map(|symbol| find(symbol).ok_or(UnknownSymbol(*symbol)))
+            .map(|symbol| find(symbol).ok_or(StartError::UnknownSymbol(*symbol)))
             .collect::<Result<Box<[_]>, _>>()?;
         Ok(Self {
             books: config.feed.map(|_| books(&traded)),
@@ -119,7 +135,7 @@ impl Client {
             every_ticks: config.load.every_ticks,
             ticks: 0,
             feed_lost: 0,
-            desk: Desk::new(config, traded, clock, recorder),
+            desk: Desk::new(config, traded, clock, recorder)?,
         })
     }
 
@@ -285,11 +301,11 @@ struct Cause {
 }
 
 impl Desk {
-    fn new(config: &ClientConfig, traded: Box<[Traded]>, clock: Clock, recorder: Recorder) -> Self {
+    fn new(config: &ClientConfig, traded: Box<[Traded]>, clock: Clock, recorder: Recorder) -> Result<Self, StartError> {
         // Numbers rise over a day. A client sends less than one a microsecond, so a later start begins above.
         let first = ClientOrderId(clock.now().0 / 1_000);
-        Self {
-            connection: Connection::new(config, &traded),
+        Ok(Self {
+            connection: Connection::new(config, &traded, &clock)?,
             ledger: Ledger::new(config.load.orders_max, first),
             strategy: Strategy::new(&config.load),
             bbos: vec![Bbo::default(); traded.len()].into_boxed_slice(),
@@ -298,7 +314,7 @@ impl Desk {
             account: config.account,
             protocol: match config.login {
                 Login::Fix { .. } => Protocol::Fix,
-                Login::Native { .. } => Protocol::Native,
+                Login::Native { .. } | Login::Link(_) => Protocol::Native,
             },
             plan: Plan {
                 interval: config.load.interval,
@@ -312,7 +328,7 @@ impl Desk {
             last_report: Timestamp::NONE,
             clock,
             recorder,
-        }
+        })
     }
 
     fn turn(&mut self, now: Timestamp) -> bool {
@@ -498,13 +514,21 @@ fn report_record(report: &ExecReport, session: SessionId, time: Timestamp) -> Cl
     }
 }
 
-impl fmt::Display for UnknownSymbol {
+impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "symbol {} is not in the instrument master", self.0)
+        match self {
+            Self::UnknownSymbol(symbol) => write!(f, "symbol {symbol} is not in the instrument master"),
+            Self::Journal(error) => write!(f, "{error}"),
+            Self::OtherJournal { position } => write!(
+                f,
+                "the record at {position} of the link's journal is none of a client's; name another directory"
+            ),
+            Self::Socket(error) => write!(f, "{error}"),
+        }
     }
 }
 
-impl std::error::Error for UnknownSymbol {}
+impl std::error::Error for StartError {}
 
 /// Live orders of all instruments that the books hold.
 const MAX_BOOK_ORDERS: usize = 1 << 20;

@@ -1,6 +1,7 @@
 //! The native side of the connection: SoupBinTCP packets with native messages.
 
-use super::connection::{Answer, SendBuffer};
+use super::connection::Answer;
+use super::stream::SendBuffer;
 use proto::native::{self, Message};
 use proto::soup::{
     self, ClientEvent, ClientSession, HEADER_LENGTH, Login, MAX_PACKET_LENGTH, Password, SessionName, SoupError,
@@ -123,7 +124,8 @@ impl NativeWire {
     }
 }
 
-fn answer(payload: &[u8]) -> Answer {
+/// What a message of the gateway says.
+pub(super) fn answer(payload: &[u8]) -> Answer {
     match native::decode(payload) {
         Ok(Message::Report(report)) => Answer::Report(report),
         Ok(Message::Reject(reject)) => {

@@ -1,12 +1,15 @@
 //! A gateway of a few lines: refuses what is too large, fills immediate-or-cancel orders at once, lets others rest.
 
 use super::super::*;
+use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
 use net::options::TcpOptions;
 use net::tcp::{Received, TcpListener, TcpStream};
+use net::{CarrierConfig, Link, UdpOptions};
 use proto::fix::{
     self, CloseReason, CompId, Digits, ExecutionReport, FixExecType, FrameBuffer, NewOrderSingle, OrdStatus,
     OrderCancelReplaceRequest, OrderCancelRequest, Output, Role, Scratch, Session, SessionConfig, msg_type,
 };
+use proto::ltp;
 use proto::native;
 use proto::soup::{self, ServerEvent, ServerSession, SessionName, Timing};
 use std::collections::HashMap;
@@ -27,7 +30,7 @@ pub(super) struct Live {
 /// Answers: refuses what is larger than a thousand lots, fills immediate-or-cancel orders at once, lets others rest, and
 /// does what it is asked of them.
 pub(super) struct Gateway {
-    listener: TcpListener,
+    listener: Option<TcpListener>,
     stream: Option<TcpStream>,
     pub(super) speech: Speech,
     pub(super) live: HashMap<u64, Live>,
@@ -39,6 +42,7 @@ pub(super) struct Gateway {
     pub(super) seen: Vec<(Trigger, Price)>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a test has one")]
 pub(super) enum Speech {
     Fix {
         session: Box<Session>,
@@ -50,6 +54,15 @@ pub(super) enum Speech {
         /// Every report sent, to be sent again.
         reports: Vec<Vec<u8>>,
     },
+    Link(Box<AnyLink>),
+}
+
+/// How the client comes in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Fix,
+    Native,
+    Link,
 }
 
 struct Bytes<'a>(&'a mut Vec<u8>);
@@ -69,24 +82,45 @@ impl Output for Bytes<'_> {
 }
 
 impl Gateway {
-    pub(super) fn new(protocol: Protocol) -> (Self, SocketAddr) {
-        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &TcpOptions::tuned()).unwrap();
-        let address = listener.local_addr().unwrap();
-        let speech = match protocol {
-            Protocol::Fix => {
+    pub(super) fn new(way: Way) -> (Self, SocketAddr) {
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listen = || TcpListener::bind(local, &TcpOptions::tuned()).unwrap();
+        let (listener, speech) = match way {
+            Way::Fix => {
                 let (us, client) = (CompId::new(b"TICKGATE").unwrap(), CompId::new(b"CLIENT").unwrap());
                 let config = SessionConfig::new(Role::Acceptor, us, client);
-                Speech::Fix {
+                let speech = Speech::Fix {
                     session: Box::new(Session::new(config)),
                     frames: FrameBuffer::new(),
-                }
+                };
+                (Some(listen()), speech)
             }
-            Protocol::Native => Speech::Native {
-                session: ServerSession::new(Timestamp::NONE, Timing::default()),
-                bytes: Vec::new(),
-                reports: Vec::new(),
-            },
+            Way::Native => {
+                let speech = Speech::Native {
+                    session: ServerSession::new(Timestamp::NONE, Timing::default()),
+                    bytes: Vec::new(),
+                    reports: Vec::new(),
+                };
+                (Some(listen()), speech)
+            }
+            Way::Link => {
+                let config = LinkConfig::Ltp(LtpLinkConfig {
+                    end: LinkEnd::Listen { local },
+                    ltp: ltp::Config::new(SessionId(3), 1_024, native::MAX_MESSAGE_LENGTH),
+                    carrier: CarrierConfig::Udp(UdpOptions::default()),
+                    second: None,
+                });
+                (
+                    None,
+                    Speech::Link(Box::new(AnyLink::new(&config, 1, Resume::START).unwrap())),
+                )
+            }
         };
+        let address = match &speech {
+            Speech::Link(link) => link.local_addr(),
+            _ => listener.as_ref().and_then(|listener| listener.local_addr().ok()),
+        };
+        let address = address.unwrap();
         let gateway = Self {
             listener,
             stream: None,
@@ -102,7 +136,10 @@ impl Gateway {
 
     pub(super) fn turn(&mut self, now: Timestamp) {
         if self.stream.is_none() {
-            let Some((stream, _)) = self.listener.accept().unwrap() else {
+            let Some(listener) = &self.listener else {
+                return self.turn_link(now);
+            };
+            let Some((stream, _)) = listener.accept().unwrap() else {
                 return;
             };
             self.stream = Some(stream);
@@ -115,6 +152,7 @@ impl Gateway {
                     bytes.clear();
                     *session = ServerSession::new(now, Timing::default());
                 }
+                Speech::Link(_) => unreachable!("it has no listener"),
             }
         }
         self.receive(now);
@@ -122,6 +160,23 @@ impl Gateway {
             session.on_timer(now, &mut Bytes(&mut self.out));
         }
         self.send();
+    }
+
+    fn turn_link(&mut self, now: Timestamp) {
+        let mut message = [0; native::MAX_MESSAGE_LENGTH];
+        loop {
+            let Speech::Link(link) = &mut self.speech else { return };
+            match link.poll(now, &mut message) {
+                None => return link.flush(now, 0),
+                Some(LinkEvent::Message { length, .. }) => {
+                    self.received += 1;
+                    self.answer(now, &native::decode_request(&message[..length]).unwrap());
+                }
+                Some(LinkEvent::Up | LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
+                // The client left, or was started again: its orders go, as the real gateway has it.
+                Some(LinkEvent::Down(_)) => self.live.clear(),
+            }
+        }
     }
 
     pub(super) fn receive(&mut self, now: Timestamp) {
@@ -132,7 +187,7 @@ impl Gateway {
             };
             let room = match &mut self.speech {
                 Speech::Fix { frames, .. } => frames.space().len().min(buffer.len()),
-                Speech::Native { .. } => buffer.len(),
+                Speech::Native { .. } | Speech::Link(_) => buffer.len(),
             };
             let count = match stream.recv(&mut buffer[..room]) {
                 Ok(Received::Bytes(count)) => count,
@@ -169,6 +224,7 @@ impl Gateway {
                 bytes.extend_from_slice(received);
                 native_requests(now, session, bytes, reports, &mut self.out)
             }
+            Speech::Link(_) => unreachable!("it has no stream"),
         };
         for request in requests {
             self.received += 1;
@@ -253,6 +309,11 @@ impl Gateway {
                 let mut packet = [0; 128];
                 let length = session.send(now, &message[..length], &mut packet);
                 self.out.extend_from_slice(&packet[..length]);
+            }
+            Speech::Link(link) => {
+                let mut message = [0; 64];
+                let length = native::encode_report(&report, &mut message);
+                link.send(&message[..length], 0);
             }
         }
     }

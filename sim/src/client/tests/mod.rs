@@ -3,26 +3,30 @@
 mod gateway;
 
 use super::*;
-use gateway::{Gateway, Speech, TRADED};
+use ::journal::JournalWriter;
+use gateway::{Gateway, Speech, TRADED, Way};
 use latency::{Header, Recording};
 use proto::itch::{AddOrder, BuySell, Stamp, Stock, StockDirectory};
+use proto::journal::Kind;
 use proto::mold::Session;
 use std::net::SocketAddr;
 use std::path::Path;
+use tempfile::TempDir;
 use types::{Price, Quantity, Quote, Reason, SequenceNumber, Side};
 use zerocopy::IntoBytes;
 
-fn config(protocol: Protocol, gateway: SocketAddr, load: &str) -> ClientConfig {
-    let login = match protocol {
-        Protocol::Fix => "[fix]\nsender_comp_id = \"CLIENT\"\ntarget_comp_id = \"TICKGATE\"\nheartbeat_s = 30",
-        Protocol::Native => "[native]\nuser = \"trader\"\npassword = \"secret\"",
+fn config(way: Way, gateway: SocketAddr, load: &str, folder: &Path) -> ClientConfig {
+    let login = match way {
+        Way::Fix => "[fix]\nsender_comp_id = \"CLIENT\"\ntarget_comp_id = \"TICKGATE\"\nheartbeat_s = 30",
+        Way::Native => "[native]\nuser = \"trader\"\npassword = \"secret\"",
+        Way::Link => "[link]\njournal = \"journal\"\nwindow_messages = 512\nheartbeat_ms = 10\ndead_after_ms = 500",
     };
     let text = format!(
         "instruments = \"instruments.csv\"\n[gateway]\naddress = \"{gateway}\"\nsession = 3\naccount = 7\n{login}\n\
          [load]\nsymbols = [\"ALFA\", \"BETA\"]\nseed = 1\nioc_percent = 50\nlots_max = 5\nrest_ms = 20\n\
          oversize_lots = 5000\n{load}"
     );
-    ClientConfig::parse(&text, Path::new("")).unwrap()
+    ClientConfig::parse(&text, folder).unwrap()
 }
 
 /// Client and gateway, turn by turn, a millisecond each.
@@ -30,18 +34,31 @@ struct World {
     client: Client,
     gateway: Gateway,
     now: Timestamp,
+    config: ClientConfig,
+    /// Of a link's journal.
+    _folder: TempDir,
 }
 
 impl World {
-    fn new(protocol: Protocol, load: &str, recorder: Recorder) -> Self {
-        let (gateway, address) = Gateway::new(protocol);
-        let config = config(protocol, address, load);
+    fn new(way: Way, load: &str, recorder: Recorder) -> Self {
+        let (gateway, address) = Gateway::new(way);
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(way, address, load, folder.path());
         let client = Client::new(&config, &*TRADED, Clock::start(), recorder).unwrap();
         Self {
             client,
             gateway,
             now: Timestamp(1_772_323_200_000_000_000),
+            config,
+            _folder: folder,
         }
+    }
+
+    /// The client's process dies without a word, and another one begins.
+    fn restart(&mut self) {
+        // Its journal has one writer at a time.
+        self.client = Client::new(&nobody(), &*TRADED, Clock::start(), Recorder::off()).unwrap();
+        self.client = Client::new(&self.config, &*TRADED, Clock::start(), Recorder::off()).unwrap();
     }
 
     fn turn(&mut self) {
@@ -83,12 +100,18 @@ impl World {
     }
 }
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Fix, Protocol::Native];
+/// The config of a client without a gateway.
+fn nobody() -> ClientConfig {
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    config(Way::Fix, address, "orders_max = 1\norders_per_s = 1\n", Path::new(""))
+}
+
+const WAYS: [Way; 3] = [Way::Fix, Way::Native, Way::Link];
 
 #[test]
 fn planned_orders_are_all_accounted_for() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 300\norders_per_s = 4000\n", Recorder::off());
+    for way in WAYS {
+        let mut world = World::new(way, "orders_max = 300\norders_per_s = 4000\n", Recorder::off());
         world.log_on();
         world.quote(0);
         world.quote(1);
@@ -111,11 +134,7 @@ fn planned_orders_are_all_accounted_for() {
 
 #[test]
 fn planned_times_hold_while_the_client_cannot_send() {
-    let mut world = World::new(
-        Protocol::Native,
-        "orders_max = 100\norders_per_s = 1000\n",
-        Recorder::off(),
-    );
+    let mut world = World::new(Way::Native, "orders_max = 100\norders_per_s = 1000\n", Recorder::off());
     // The plan starts a second before anybody can send.
     let now = world.now;
     world.client.start(now);
@@ -127,8 +146,8 @@ fn planned_times_hold_while_the_client_cannot_send() {
 
 #[test]
 fn every_so_many_th_tick_sends_an_order_with_its_trigger() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 300\nevery_ticks = 5\n", Recorder::off());
+    for way in WAYS {
+        let mut world = World::new(way, "orders_max = 300\nevery_ticks = 5\n", Recorder::off());
         world.log_on();
         world.quote(1);
         assert_eq!(world.client.progress().sent, 0, "not before the start");
@@ -157,13 +176,9 @@ fn every_so_many_th_tick_sends_an_order_with_its_trigger() {
 
 #[test]
 fn a_feed_makes_the_ticks() {
-    let (gateway, address) = Gateway::new(Protocol::Native);
     let feed =
         "orders_max = 10\nevery_ticks = 2\n[feed]\nlisten = \"127.0.0.1:1\"\nrequest = \"127.0.0.1:2\"\nid = 9\n";
-    let config = config(Protocol::Native, address, feed);
-    let client = Client::new(&config, &*TRADED, Clock::start(), Recorder::off()).unwrap();
-    let now = Timestamp(1_772_323_200_000_000_000);
-    let mut world = World { client, gateway, now };
+    let mut world = World::new(Way::Native, feed, Recorder::off());
     world.log_on();
     let now = world.now;
     world.client.start(now);
@@ -216,8 +231,8 @@ fn a_feed_makes_the_ticks() {
 
 #[test]
 fn reports_that_a_broken_connection_lost_come_after_the_next_logon() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 200\norders_per_s = 1000\n", Recorder::off());
+    for way in [Way::Fix, Way::Native] {
+        let mut world = World::new(way, "orders_max = 200\norders_per_s = 1000\n", Recorder::off());
         world.log_on();
         let now = world.now;
         world.client.start(now);
@@ -239,11 +254,7 @@ fn reports_that_a_broken_connection_lost_come_after_the_next_logon() {
 
 #[test]
 fn fix_orders_that_a_broken_connection_lost_are_sent_again() {
-    let mut world = World::new(
-        Protocol::Fix,
-        "orders_max = 200\norders_per_s = 1000\n",
-        Recorder::off(),
-    );
+    let mut world = World::new(Way::Fix, "orders_max = 200\norders_per_s = 1000\n", Recorder::off());
     world.log_on();
     let now = world.now;
     world.client.start(now);
@@ -262,10 +273,59 @@ fn fix_orders_that_a_broken_connection_lost_are_sent_again() {
 }
 
 #[test]
+fn a_client_over_a_link_that_starts_again_goes_on_with_its_journal() {
+    let load = "orders_max = 400\norders_per_s = 1000\n";
+    let mut world = World::new(Way::Link, load, Recorder::off());
+    world.log_on();
+    let now = world.now;
+    world.client.start(now);
+    world.run_until("sent", |client| client.progress().sent > 60);
+    // The last orders leave, and the client dies before it has their answers.
+    world.now = world.now + Duration::from_millis(1);
+    world.client.turn(world.now);
+    let sent_before = world.client.progress().sent;
+    world.restart();
+    world.log_on();
+    assert_eq!(world.gateway.orders, sent_before, "each once, whatever died");
+    let now = world.now;
+    world.client.start(now);
+    world.run_until("done", |client| client.is_done() && client.is_settled());
+    let accounting = world.client.accounting();
+    assert_eq!((accounting.sent, accounting.unanswered), (400, 0));
+    assert!(
+        accounting.unknown_reports > 0,
+        "the answers that the first one missed came too"
+    );
+    assert_eq!(world.gateway.orders, sent_before + 400);
+}
+
+#[test]
+fn a_journal_of_something_else_is_none_of_a_client() {
+    let world = World::new(Way::Link, "orders_max = 1\norders_per_s = 1\n", Recorder::off());
+    let World {
+        client,
+        config,
+        _folder,
+        ..
+    } = world;
+    drop(client);
+    let Login::Link(link) = &config.login else {
+        panic!("it has a link")
+    };
+    let mut journal = JournalWriter::open(&journal::Config::new(&link.journal, "client-session-3")).unwrap();
+    journal.append(Kind::Timer as u16, 1, Timestamp(1), &[&[0; 8]]);
+    journal.close().unwrap();
+    let error = Client::new(&config, &*TRADED, Clock::start(), Recorder::off())
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::OtherJournal { position: 0 }), "{error}");
+}
+
+#[test]
 fn a_client_waits_for_a_gateway_that_is_not_there() {
-    let (gateway, address) = Gateway::new(Protocol::Fix);
+    let (gateway, address) = Gateway::new(Way::Fix);
     drop(gateway);
-    let config = config(Protocol::Fix, address, "orders_max = 1\norders_per_s = 1\n");
+    let config = config(Way::Fix, address, "orders_max = 1\norders_per_s = 1\n", Path::new(""));
     let mut client = Client::new(&config, &*TRADED, Clock::start(), Recorder::off()).unwrap();
     let mut now = Timestamp(1_772_323_200_000_000_000);
     client.start(now);
@@ -278,8 +338,8 @@ fn a_client_waits_for_a_gateway_that_is_not_there() {
 
 #[test]
 fn a_logout_is_said() {
-    for protocol in PROTOCOLS {
-        let mut world = World::new(protocol, "orders_max = 1\norders_per_s = 1\n", Recorder::off());
+    for way in WAYS {
+        let mut world = World::new(way, "orders_max = 1\norders_per_s = 1\n", Recorder::off());
         world.log_on();
         let now = world.now;
         world.client.logout(now);
@@ -299,7 +359,7 @@ fn what_was_done_is_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let mut recording = Recording::create(directory.path(), "client", &Header::default()).unwrap();
     let recorder = recording.recorder(4_096);
-    let mut world = World::new(Protocol::Fix, "orders_max = 50\norders_per_s = 1000\n", recorder);
+    let mut world = World::new(Way::Fix, "orders_max = 50\norders_per_s = 1000\n", recorder);
     world.log_on();
     let now = world.now;
     world.client.start(now);
@@ -317,12 +377,7 @@ fn what_was_done_is_recorded() {
 
 #[test]
 fn a_symbol_without_an_instrument_is_told() {
-    let config = config(
-        Protocol::Fix,
-        SocketAddr::from(([127, 0, 0, 1], 1)),
-        "orders_max = 1\norders_per_s = 1\n",
-    );
-    let error = Client::new(&config, &TRADED[..1], Clock::start(), Recorder::off())
+    let error = Client::new(&nobody(), &TRADED[..1], Clock::start(), Recorder::off())
         .err()
         .unwrap();
     assert_eq!(error.to_string(), "symbol BETA is not in the instrument master");

@@ -1,0 +1,287 @@
+//! Native clients that come in over links of their own, beside those that the door hands on: the far side of the links to
+//! venues, and the same contract.
+//!
+//! What is polled is journaled before the link may acknowledge it; answers are numbered by their order in the journal, stay
+//! in the link until the client has them, and leave once the watermark has passed them. After a restart both numbers and
+//! what the client may lack come from the journal ([`KeptClient`](crate::replay::KeptClient)), so that every message comes
+//! exactly once, whichever side died.
+//!
+//! # Room
+//! The link's ring is all that waits for the client, and a report that comes unasked cannot be refused. So a client may
+//! leave no more than its window unacknowledged, in two steps: new orders are refused while half the window waits, and
+//! nothing more is taken from the client while three quarters do. Then the client counts as silent, its link goes down,
+//! and its orders are cancelled; the last quarter has room for their ends.
+//!
+//! The ring holds two windows. After a restart the journal does not say what the client has, and the last window is put
+//! back; the other one has room for what comes before the client is there again. A client that overruns even that has lost
+//! something: its link stays down, and after a restart the client is refused with what is missing
+//! ([`Refusal::MessagesGone`](proto::ltp::Refusal)).
+
+use crate::limits::{
+    CLIENT_WINDOW_FOR_ANSWERS, CLIENT_WINDOW_FOR_REPORTS, MAX_CLIENT_MESSAGES_A_TURN, REPORTS_RESERVED_AN_ORDER,
+};
+use crate::live::Live;
+use crate::record::Record;
+use crate::shard::Shard;
+use net::Link;
+use net::link::LinkEvent;
+use proto::native::MAX_MESSAGE_LENGTH;
+use types::{SessionId, Timestamp};
+
+/// All links of a shard's clients.
+#[derive(Debug)]
+pub(crate) struct ClientLinks<L> {
+    links: Vec<ClientLink<L>>,
+}
+
+/// A session and its link.
+#[derive(Debug)]
+pub(crate) struct ClientLink<L> {
+    session: SessionId,
+    link: L,
+    /// Messages that the client may leave unacknowledged.
+    window: usize,
+    /// Messages that the link's ring holds.
+    ring: usize,
+    /// What the shard was told last.
+    is_connected: bool,
+    /// A report found no place, and the link cannot go on without it.
+    is_overrun: bool,
+}
+
+impl<L: Link> ClientLinks<L> {
+    /// Nobody connected.
+    pub(crate) const fn new(links: Vec<ClientLink<L>>) -> Self {
+        Self { links }
+    }
+
+    /// The link of a session; `None` when its client comes in another way.
+    pub(crate) fn get_mut(&mut self, session: SessionId) -> Option<&mut ClientLink<L>> {
+        self.links.iter_mut().find(|link| link.session == session)
+    }
+
+    /// Whether a session's link has room for so many answers. A client that comes in another way is not held up here.
+    pub(crate) fn has_room_for(&self, session: SessionId, count: usize) -> bool {
+        self.get(session)
+            .is_none_or(|link| link.room() >= link.window / CLIENT_WINDOW_FOR_REPORTS + count)
+    }
+
+    /// Whether a session's link has room for a new order, with what that may cause. The same holds for others.
+    pub(crate) fn has_room_for_order(&self, session: SessionId) -> bool {
+        self.get(session)
+            .is_none_or(|link| link.room() >= link.window / CLIENT_WINDOW_FOR_ANSWERS + REPORTS_RESERVED_AN_ORDER)
+    }
+
+    /// Sends what may leave, and what links owe.
+    pub(crate) fn flush(&mut self, now: Timestamp, watermark: u64) {
+        for link in self.links.iter_mut().filter(|link| !link.is_overrun) {
+            link.link.flush(now, watermark);
+        }
+    }
+
+    /// Clients that are there.
+    pub(crate) fn connected(&self) -> usize {
+        self.links.iter().filter(|link| link.is_connected).count()
+    }
+
+    /// Links that stay down because their client left too much unacknowledged.
+    pub(crate) fn overrun(&self) -> usize {
+        self.links.iter().filter(|link| link.is_overrun).count()
+    }
+
+    fn get(&self, session: SessionId) -> Option<&ClientLink<L>> {
+        self.links.iter().find(|link| link.session == session)
+    }
+}
+
+impl<L: Link> ClientLink<L> {
+    /// Of a session whose client is not there. The link has what the client may lack, in a ring for so many messages.
+    pub(crate) const fn new(session: SessionId, link: L, window: usize, ring: usize) -> Self {
+        Self {
+            session,
+            link,
+            window,
+            ring,
+            is_connected: false,
+            is_overrun: false,
+        }
+    }
+
+    /// A numbered message that may leave once the journal's watermark has reached `position`.
+    pub(crate) fn push(&mut self, message: &[u8], position: u64) {
+        if self.is_overrun {
+            return;
+        }
+        if self.link.room() > 0 {
+            self.link.send(message, position);
+        } else {
+            let session = self.session.0;
+            tracing::error!(
+                session,
+                "the client's link holds no more; it stays down until the gateway starts again"
+            );
+            self.is_overrun = true;
+        }
+    }
+
+    /// What is left of the window.
+    fn room(&self) -> usize {
+        (self.window + self.link.room()).saturating_sub(self.ring)
+    }
+
+    /// What happened next, unless there must be no more before the client has acknowledged something. A link that is down
+    /// is heard in any case: that brings room.
+    fn poll(&mut self, now: Timestamp, message: &mut [u8]) -> Option<LinkEvent> {
+        let has_room = self.room() > self.window / CLIENT_WINDOW_FOR_REPORTS;
+        if self.is_overrun || (!has_room && self.link.is_up()) {
+            return None;
+        }
+        self.link.poll(now, message)
+    }
+}
+
+/// Takes what the clients sent, writes it into the journal and hands it to the shard. Returns whether anything came.
+pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
+    let mut is_busy = false;
+    let mut message = [0; MAX_MESSAGE_LENGTH];
+    for index in 0..live.client_links.links.len() {
+        for _ in 0..MAX_CLIENT_MESSAGES_A_TURN {
+            if !live.journal_has_room() {
+                return is_busy;
+            }
+            let now = live.now;
+            let client = &mut live.client_links.links[index];
+            let session = client.session;
+            match client.poll(now, &mut message) {
+                None => break,
+                Some(LinkEvent::Message { length, .. }) => {
+                    let message = &message[..length];
+                    live.received();
+                    live.append(&Record::ClientMessage { session, message });
+                    shard.on_client_message(now, session, message, live);
+                }
+                Some(LinkEvent::Up) => {
+                    tracing::info!(session = session.0, "client's link is up");
+                    client.is_connected = true;
+                    live.append(&Record::SessionUp { session });
+                    shard.on_session_up(now, session, live);
+                }
+                // Only an initiator is granted something, and there is one path.
+                Some(LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
+                Some(LinkEvent::Down(reason)) => {
+                    tracing::warn!(session = session.0, %reason, "client's link is down");
+                    down(index, shard, live);
+                }
+            }
+            is_busy = true;
+        }
+        if live.client_links.links[index].is_overrun {
+            down(index, shard, live);
+        }
+    }
+    is_busy
+}
+
+/// A client is gone. A link that could not come up says so too, and then there is nothing to tell.
+fn down<L: Link>(index: usize, shard: &mut Shard, live: &mut Live<L>) {
+    let client = &mut live.client_links.links[index];
+    if std::mem::take(&mut client.is_connected) {
+        let session = client.session;
+        live.append(&Record::SessionDown { session });
+        shard.on_session_down(live.now, session, live);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use net::link::LinkCounters;
+    use types::SequenceNumber;
+
+    /// A link with so many free places, that is heard once.
+    struct Fake {
+        room: usize,
+        is_up: bool,
+        sent: usize,
+    }
+
+    impl Link for Fake {
+        fn room(&self) -> usize {
+            self.room
+        }
+
+        fn is_up(&self) -> bool {
+            self.is_up
+        }
+
+        fn send(&mut self, _: &[u8], _: u64) -> SequenceNumber {
+            self.room -= 1;
+            self.sent += 1;
+            SequenceNumber(self.sent as u64)
+        }
+
+        fn restore(&mut self, _: SequenceNumber, _: &[u8]) {}
+
+        fn poll(&mut self, _: Timestamp, _: &mut [u8]) -> Option<LinkEvent> {
+            Some(LinkEvent::Up)
+        }
+
+        fn flush(&mut self, _: Timestamp, _: u64) {}
+
+        fn counters(&self) -> LinkCounters {
+            LinkCounters::default()
+        }
+    }
+
+    const SESSION: SessionId = SessionId(3);
+
+    /// One client with a window of 64, of which so many messages wait.
+    fn waiting(count: usize) -> ClientLinks<Fake> {
+        let link = Fake {
+            room: 128 - count,
+            is_up: true,
+            sent: 0,
+        };
+        ClientLinks::new(vec![ClientLink::new(SESSION, link, 64, 128)])
+    }
+
+    fn is_heard(links: &mut ClientLinks<Fake>) -> bool {
+        let link = links.get_mut(SESSION).unwrap();
+        link.poll(Timestamp(1), &mut [0; MAX_MESSAGE_LENGTH]).is_some()
+    }
+
+    #[test]
+    fn orders_are_refused_while_half_the_window_waits_and_nothing_is_taken_while_three_quarters_do() {
+        assert!(waiting(30).has_room_for_order(SESSION));
+        assert!(!waiting(31).has_room_for_order(SESSION), "it needs two places itself");
+        assert!(waiting(38).has_room_for(SESSION, 10));
+        assert!(!waiting(39).has_room_for(SESSION, 10));
+        assert!(is_heard(&mut waiting(47)));
+        assert!(!is_heard(&mut waiting(48)));
+        assert!(
+            waiting(128).has_room_for_order(SessionId(4)),
+            "who comes in another way is not held up"
+        );
+    }
+
+    #[test]
+    fn a_link_that_is_down_is_heard_because_that_brings_room() {
+        let mut links = waiting(128);
+        links.links[0].link.is_up = false;
+        assert!(is_heard(&mut links));
+    }
+
+    #[test]
+    fn a_client_that_overruns_its_link_hears_and_is_heard_no_more() {
+        let mut links = waiting(126);
+        for _ in 0..4 {
+            links.get_mut(SESSION).unwrap().push(b"report", 0);
+        }
+        assert_eq!((links.links[0].link.sent, links.overrun()), (2, 1));
+        links.links[0].link.room = 128;
+        links.get_mut(SESSION).unwrap().push(b"report", 0);
+        assert_eq!(links.links[0].link.sent, 2, "what follows a hole is not sent");
+        links.links[0].link.is_up = false;
+        assert!(!is_heard(&mut links));
+    }
+}

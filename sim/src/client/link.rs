@@ -1,0 +1,185 @@
+//! A connection over LTP: native messages, numbered both ways, each exactly once.
+//!
+//! The numbers go on for as long as the gateway's journal does, so the client keeps a journal too: what it sent, before it
+//! left, and what it received, before that is acknowledged. A client that starts on the journal of an earlier run goes on
+//! with its numbers, sends again what the gateway may lack, and gets what it missed.
+//!
+//! Payloads, little-endian: [`Kind::VenueOutput`] and [`Kind::VenueMessage`] are a number u64 and the message.
+
+use super::config::LinkLogin;
+use super::connection::Answer;
+use super::native::answer;
+use super::{ClientConfig, StartError};
+use journal::{JournalReader, JournalWriter, Watermark};
+use latency::Clock;
+use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
+use net::{CarrierConfig, Link, UdpOptions};
+use proto::journal::{Kind, record_length};
+use proto::ltp;
+use proto::native::{self, MAX_MESSAGE_LENGTH};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use types::{Request, SequenceNumber, SessionId, Timestamp};
+
+/// The link, and what it goes on from after a restart.
+#[derive(Debug)]
+pub(super) struct LinkConnection {
+    gateway: SocketAddr,
+    link: AnyLink,
+    journal: JournalWriter,
+    /// The number that the next request gets.
+    next_send: SequenceNumber,
+    /// The end of the connection is expected, and there will be no other.
+    is_leaving: bool,
+    connects: u64,
+}
+
+/// What an earlier run left.
+struct Kept {
+    resume: Resume,
+    /// The last requests: as many as the link holds.
+    requests: VecDeque<(SequenceNumber, Vec<u8>)>,
+}
+
+impl LinkConnection {
+    /// Goes on where the journal ends.
+    pub(super) fn open(config: &ClientConfig, login: &LinkLogin, clock: &Clock) -> Result<Self, StartError> {
+        let settings = journal::Config::new(&login.journal, format!("client-session-{}", config.session));
+        let journal = JournalWriter::open(&settings).map_err(StartError::Journal)?;
+        let mut reader = JournalReader::open(&login.journal).map_err(StartError::Journal)?;
+        let kept = Kept::read(&mut reader, login.ltp.window)?;
+        let link = LinkConfig::Ltp(LtpLinkConfig {
+            end: LinkEnd::Connect {
+                peer: config.gateway,
+                local: None,
+            },
+            ltp: login.ltp,
+            carrier: CarrierConfig::Udp(UdpOptions::default()),
+            second: None,
+        });
+        let mut link = AnyLink::new(&link, clock.now().0, kept.resume).map_err(StartError::Socket)?;
+        for (sequence, request) in &kept.requests {
+            link.restore(*sequence, request);
+        }
+        Ok(Self {
+            gateway: config.gateway,
+            link,
+            journal,
+            next_send: kept.resume.next_send,
+            is_leaving: false,
+            connects: 0,
+        })
+    }
+
+    /// The settings of the client's end: one order a datagram, where a pre-filter finds it.
+    pub(super) const fn settings(session: SessionId, window: usize) -> ltp::Config {
+        let mut ltp = ltp::Config::new(session, window, MAX_MESSAGE_LENGTH);
+        ltp.packing = false;
+        ltp
+    }
+
+    pub(super) fn turn(&mut self, now: Timestamp, clock: &Clock, deliver: &mut impl FnMut(Timestamp, Answer)) -> bool {
+        if self.is_leaving {
+            return false;
+        }
+        let mut message = [0; MAX_MESSAGE_LENGTH];
+        let mut worked = false;
+        for _ in 0..MESSAGES_PER_TURN {
+            if !self.journal.room(RECORD_LENGTH) {
+                break;
+            }
+            let Some(event) = self.link.poll(now, &mut message) else {
+                break;
+            };
+            worked = true;
+            match event {
+                LinkEvent::Message { sequence, length } => {
+                    let message = &message[..length];
+                    self.append(now, Kind::VenueMessage, sequence, message);
+                    deliver(clock.now(), answer(message));
+                }
+                LinkEvent::Up => {
+                    tracing::debug!("link to {} is up", self.gateway);
+                    self.connects += 1;
+                }
+                // A gateway grants its clients nothing, and there is one path.
+                LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
+                LinkEvent::Down(reason) => tracing::warn!("link to {} is down: {reason}; trying again", self.gateway),
+            }
+        }
+        self.flush(now);
+        worked
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.link.is_up() && self.link.room() > 0 && self.journal.room(RECORD_LENGTH)
+    }
+
+    pub(super) fn write(&mut self, now: Timestamp, request: &Request) {
+        let mut message = [0; MAX_MESSAGE_LENGTH];
+        let length = native::encode_request(request, &mut message);
+        let position = self.append(now, Kind::VenueOutput, self.next_send, &message[..length]);
+        self.link.send(&message[..length], position);
+        self.next_send = self.next_send.next();
+    }
+
+    pub(super) fn flush(&mut self, now: Timestamp) {
+        self.link.flush(now, self.journal.watermark(Watermark::Appended));
+    }
+
+    pub(super) const fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
+    pub(super) const fn is_down(&self) -> bool {
+        self.is_leaving
+    }
+
+    pub(super) const fn connects(&self) -> u64 {
+        self.connects
+    }
+
+    fn append(&mut self, now: Timestamp, kind: Kind, sequence: SequenceNumber, message: &[u8]) -> u64 {
+        let parts = [&sequence.0.to_le_bytes(), message];
+        self.journal.append(kind as u16, RECORD_VERSION, now, &parts)
+    }
+}
+
+impl Kept {
+    fn read(reader: &mut JournalReader, window: usize) -> Result<Self, StartError> {
+        let mut kept = Self {
+            resume: Resume::START,
+            requests: VecDeque::with_capacity(window),
+        };
+        while let Some(record) = reader.next_record().map_err(StartError::Journal)? {
+            let kind = Kind::from_u16(record.kind).filter(|_| record.version == RECORD_VERSION);
+            let number = record.payload.split_first_chunk();
+            let number = number.map(|(number, message)| (SequenceNumber(u64::from_le_bytes(*number)), message));
+            match (kind, number) {
+                (Some(Kind::VenueOutput), Some((sequence, message))) => {
+                    if kept.requests.len() == window {
+                        kept.requests.pop_front();
+                    }
+                    kept.requests.push_back((sequence, message.to_vec()));
+                    kept.resume.next_send = sequence.next();
+                }
+                (Some(Kind::VenueMessage), Some((sequence, _))) => kept.resume.next_receive = sequence.next(),
+                _ => {
+                    return Err(StartError::OtherJournal {
+                        position: record.position,
+                    });
+                }
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Version of the payloads' layout.
+const RECORD_VERSION: u16 = 1;
+
+/// Longest record, bytes.
+const RECORD_LENGTH: usize = record_length(8 + MAX_MESSAGE_LENGTH);
+
+/// Messages that one turn takes.
+const MESSAGES_PER_TURN: usize = 64;
