@@ -7,7 +7,7 @@
 
 use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig,
-    Reference, Report, Routed, SessionConfig, Sink, VenueConfig,
+    RateLimit, Reference, Report, Routed, SessionConfig, Sink, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -32,6 +32,11 @@ const BUSY: u32 = 30;
 const RESTING: u32 = 20_000;
 const SESSIONS: u32 = 16;
 const TICK: i64 = 10_000_000;
+/// So that it is checked and holds nothing back.
+const RATE: RateLimit = RateLimit {
+    per_second: 1_000_000_000,
+    at_once: u32::MAX,
+};
 const NOW: Timestamp = Timestamp(1_000_000_000);
 const REFERENCE: Reference = Reference {
     price: Price(100 * TICK),
@@ -264,6 +269,8 @@ fn config(size: u32) -> OrdersConfig {
             max_quantity: Quantity(10_000),
             max_notional: notional,
             max_open_orders: u32::MAX,
+            max_position: Some(Quantity(u64::MAX)),
+            rate: Some(RATE),
         },
         shared_limit: id.is_multiple_of(2),
     };
@@ -273,6 +280,7 @@ fn config(size: u32) -> OrdersConfig {
         owner: session,
         cancel_on_disconnect: true,
         max_open_orders: u32::MAX,
+        rate: Some(RATE),
     };
     OrdersConfig {
         shard: ShardId(0),

@@ -174,6 +174,22 @@ fn print_config(config: &Config) {
         };
         println!("shard {}: {cpu}, {idle}", shard.id);
     }
+    print_limits_left_out(config);
+}
+
+/// Limits that the config may leave out, and for how many it does.
+fn print_limits_left_out(config: &Config) {
+    // All shards have the same accounts and sessions.
+    let Some(orders) = config.orders.first() else { return };
+    let accounts = orders.accounts.iter().map(|account| account.limits);
+    let without_position = accounts.clone().filter(|limits| limits.max_position.is_none()).count();
+    let without_rate = accounts.filter(|limits| limits.rate.is_none()).count();
+    let sessions = orders.sessions.iter().filter(|session| session.rate.is_none()).count();
+    let (all_accounts, all_sessions) = (orders.accounts.len(), orders.sessions.len());
+    println!(
+        "no position limit: {without_position} of {all_accounts} accounts; no rate limit: {without_rate} of {all_accounts} \
+         accounts, {sessions} of {all_sessions} sessions"
+    );
 }
 
 /// What each session takes; all instances of a template in one line.

@@ -39,6 +39,8 @@ struct Replacement {
     weight_price: Price,
     /// What it takes of its account's shared limit, 1e-4.
     need: i64,
+    /// It does more than take lots off: it counts for rates.
+    is_limited: bool,
 }
 
 /// What cancel and replace have in common.
@@ -116,14 +118,24 @@ impl Orders {
             return Err(Reason::VenueDown);
         }
         let is_same_price = replace.price == order.price && terms.extra.stop_price == order.terms.stop_price;
-        let weight_price = if is_same_price && replace.quantity <= order.quantity {
-            order.weight_price
-        } else {
+        let is_limited = !is_same_price || replace.quantity > order.quantity;
+        let weight_price = if is_limited {
             let account = &self.accounts[order.account as usize];
-            if self.firm_killed || account.killed || self.sessions[order.session as usize].killed {
+            let session = &self.sessions[order.session as usize];
+            if self.firm_killed || account.killed || session.killed {
                 return Err(Reason::Killed);
             }
-            terms.check_limits(now, instrument, &account.limits, reference)?.price
+            if !session.rate.allows(now) || !account.rate.allows(now) {
+                return Err(Reason::RateLimit);
+            }
+            let weight = terms.check_limits(now, instrument, &account.limits, reference)?;
+            let more = replace.quantity.0.saturating_sub(order.quantity.0);
+            if more > 0 {
+                self.check_position(account, order.position, order.side, more)?;
+            }
+            weight.price
+        } else {
+            order.weight_price
         };
         if !self.numbers.has_room() {
             return Err(Reason::OrderTableFull);
@@ -136,6 +148,7 @@ impl Orders {
             account: self.accounts[order.account as usize].id,
             weight_price,
             need: self.need_beyond_held(order, &replace, weight_price)?,
+            is_limited,
         }))
     }
 
@@ -165,6 +178,7 @@ impl Orders {
             slot,
             weight_price,
             need,
+            is_limited,
             ..
         }) = replace;
         self.begin_change(version, replace.session, replace.client_order_id);
@@ -185,6 +199,10 @@ impl Orders {
         let (account, session, venue) = (order.account, order.session, order.venue);
         let (order_id, venue_number) = (OrderId(order.number), order.venue_number);
         self.accounts[account as usize].exposure.held += need;
+        if is_limited {
+            self.accounts[account as usize].rate.take(now);
+            self.sessions[session as usize].rate.take(now);
+        }
         self.by_client_id.insert(replace.client_order_id.0, session, slot);
         self.follow_terms(slot);
         ForVenue {

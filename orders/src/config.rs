@@ -89,6 +89,20 @@ pub struct AccountLimits {
     pub max_notional: Notional,
     /// Most orders open at a time.
     pub max_open_orders: u32,
+    /// Most lots that the account may come to hold in an instrument, long or short, if all its open orders trade. Counted
+    /// from the start of the day. `None`: any number.
+    pub max_position: Option<Quantity>,
+    /// Most new orders and replaces in a time; `None`: any number.
+    pub rate: Option<RateLimit>,
+}
+
+/// Most new orders and replaces in a time. Cancels are never held back, nor replaces that only take lots off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateLimit {
+    /// On average. Not 0.
+    pub per_second: u32,
+    /// At once, after a time without any. Not 0.
+    pub at_once: u32,
 }
 
 /// A client session.
@@ -104,6 +118,8 @@ pub struct SessionConfig {
     pub cancel_on_disconnect: bool,
     /// Most orders open at a time.
     pub max_open_orders: u32,
+    /// Most new orders and replaces in a time; `None`: any number.
+    pub rate: Option<RateLimit>,
 }
 
 /// A venue.
@@ -191,8 +207,17 @@ impl InstrumentLimits {
 }
 
 impl AccountLimits {
-    pub(crate) const fn are_valid(&self) -> bool {
-        sizes_are_valid(self.max_quantity, self.max_notional) && self.max_open_orders > 0
+    pub(crate) fn are_valid(&self) -> bool {
+        sizes_are_valid(self.max_quantity, self.max_notional)
+            && self.max_open_orders > 0
+            && self.max_position.is_none_or(|position| !position.is_zero())
+            && self.rate.is_none_or(RateLimit::is_valid)
+    }
+}
+
+impl RateLimit {
+    pub(crate) const fn is_valid(self) -> bool {
+        self.per_second > 0 && self.at_once > 0
     }
 }
 

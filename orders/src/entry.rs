@@ -1,14 +1,14 @@
 //! A new order on its way in: checked, screened, routed, accepted; or refused.
 
-use crate::exposure::{Claim, shared_units};
+use crate::exposure::{Claim, Exposure, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
 use crate::report::{ForVenue, OrderStatus, Report};
 use crate::risk::{Reference, Terms, Weight};
-use crate::state::Orders;
+use crate::state::{AccountState, Orders};
 use types::{
-    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, Timestamp,
-    VenueId,
+    ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, Side,
+    Timestamp, VenueId,
 };
 
 /// A new order that passed the risk checks.
@@ -67,6 +67,9 @@ impl Orders {
         if self.firm_killed || account.killed || session.killed {
             return Err(Reason::Killed);
         }
+        if !session.rate.allows(now) || !account.rate.allows(now) {
+            return Err(Reason::RateLimit);
+        }
         if session.orders.length() >= session.max_open_orders
             || account.exposure.open_orders >= account.limits.max_open_orders
         {
@@ -74,6 +77,7 @@ impl Orders {
         }
         let weight = terms.check_limits(now, instrument, &account.limits, reference)?;
         let position = self.positions.find(account_index, instrument_index);
+        self.check_position(account, position, order.side, order.quantity.0)?;
         let has_room =
             self.table.has_room() && self.numbers.has_room() && (position != NIL || self.positions.has_room());
         if !has_room {
@@ -95,6 +99,28 @@ impl Orders {
             weight,
             need,
         }))
+    }
+
+    /// Whether the account may come to hold so many lots more on a side. `position` may be [`NIL`].
+    #[inline]
+    pub(crate) fn check_position(
+        &self,
+        account: &AccountState,
+        position: u32,
+        side: Side,
+        more: u64,
+    ) -> Result<(), Reason> {
+        let Some(limit) = account.limits.max_position else {
+            return Ok(());
+        };
+        let exposure = match position {
+            NIL => Exposure::default(),
+            entry => *self.positions.entry(entry),
+        };
+        if exposure.worst(side).saturating_add(more) > limit.0 {
+            return Err(Reason::PositionLimit);
+        }
+        Ok(())
     }
 
     /// First stage: refuses the newer of two orders of one owner that could trade with each other.
@@ -193,7 +219,9 @@ impl Orders {
         };
         self.by_client_id
             .insert(order.client_order_id.0, candidate.session, slot);
+        self.accounts[candidate.account as usize].rate.take(now);
         let session = &mut self.sessions[candidate.session as usize];
+        session.rate.take(now);
         session.last_client_order_id = order.client_order_id;
         self.session_links.push_back(&mut session.orders, slot);
         self.counters.accepted += 1;

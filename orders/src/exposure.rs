@@ -124,6 +124,16 @@ impl Exposure {
         notional.0 += new.notional - old.notional;
     }
 
+    /// Lots held on a side if all open orders of that side trade and none of the other does.
+    #[inline]
+    pub(crate) const fn worst(&self, side: Side) -> u64 {
+        let (traded, open, back) = match side {
+            Side::Buy => (self.bought, self.open_buy, self.sold),
+            Side::Sell => (self.sold, self.open_sell, self.bought),
+        };
+        traded.0.saturating_add(open.0).saturating_sub(back.0)
+    }
+
     pub(crate) fn trade(&mut self, side: Side, lots: Quantity) {
         match side {
             Side::Buy => self.bought += lots,

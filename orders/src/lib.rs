@@ -27,6 +27,7 @@ mod map;
 mod number;
 mod order;
 mod own;
+mod rate;
 mod report;
 mod risk;
 mod state;
@@ -38,7 +39,7 @@ pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
     AccountConfig, AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, MissingReference, OrdersConfig,
-    Route, RouteKey, SessionConfig, VenueConfig,
+    RateLimit, Route, RouteKey, SessionConfig, VenueConfig,
 };
 pub use control::KillScope;
 pub use counters::{Anomaly, Counters};

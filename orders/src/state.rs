@@ -1,6 +1,6 @@
 //! The tables behind the order logic, how they are built, and what can be asked of them.
 
-use crate::config::{ConfigError, InstrumentState, OrdersConfig, RouteKey};
+use crate::config::{ConfigError, InstrumentState, OrdersConfig, RateLimit, RouteKey};
 use crate::counters::Counters;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions};
@@ -10,6 +10,7 @@ use crate::map::{Map, NIL};
 use crate::number::Numbers;
 use crate::order::{Order, OrderTable, OrderView};
 use crate::own::OwnBooks;
+use crate::rate::Rate;
 use crate::report::{OrderStatus, Report};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -56,6 +57,7 @@ pub(crate) struct AccountState {
     pub(crate) limits: crate::config::AccountLimits,
     pub(crate) shared_limit: bool,
     pub(crate) killed: bool,
+    pub(crate) rate: Rate,
     pub(crate) route: Option<VenueId>,
     pub(crate) exposure: AccountExposure,
 }
@@ -65,6 +67,7 @@ pub(crate) struct SessionState {
     pub(crate) max_open_orders: u32,
     pub(crate) cancel_on_disconnect: bool,
     pub(crate) killed: bool,
+    pub(crate) rate: Rate,
     pub(crate) route: Option<VenueId>,
     /// The highest number that a request of the session had this day.
     pub(crate) last_client_order_id: ClientOrderId,
@@ -376,6 +379,7 @@ fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), Con
             limits: account.limits,
             shared_limit: account.shared_limit,
             killed: false,
+            rate: Rate::new(account.limits.rate),
             route: None,
             exposure: AccountExposure::default(),
         });
@@ -391,7 +395,7 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
         if session.id.0 == 0 || index[usize::from(session.id.0)] != NIL {
             return Err(ConfigError::DuplicateSession(session.id));
         }
-        if session.max_open_orders == 0 {
+        if session.max_open_orders == 0 || !session.rate.is_none_or(RateLimit::is_valid) {
             return Err(ConfigError::InvalidSessionLimit(session.id));
         }
         index[usize::from(session.id.0)] = position;
@@ -400,6 +404,7 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
             max_open_orders: session.max_open_orders,
             cancel_on_disconnect: session.cancel_on_disconnect,
             killed: false,
+            rate: Rate::new(session.rate),
             route: None,
             last_client_order_id: ClientOrderId(0),
             orders: List::EMPTY,

@@ -397,7 +397,7 @@ fn orders(
             .collect::<Result<_, _>>()?,
         overrides: Vec::new(),
         accounts: raw.accounts.iter().map(account).collect::<Result<_, _>>()?,
-        sessions: raw.sessions.iter().map(sessions::orders).collect(),
+        sessions: raw.sessions.iter().map(sessions::orders).collect::<Result<_, _>>()?,
         venues: raw.venues.iter().map(|venue| order_venue(venue, shard)).collect(),
         routes: raw
             .routes
@@ -452,6 +452,12 @@ fn account(raw: &raw::Account) -> Result<AccountConfig, ConfigError> {
             max_quantity: Quantity(raw.max_quantity_lots),
             max_notional: notional(&format!("account {}: max_notional", raw.id), &raw.max_notional)?,
             max_open_orders: raw.max_open_orders,
+            max_position: raw.max_position_lots.map(Quantity),
+            rate: sessions::rate(
+                &format!("account {}", raw.id),
+                raw.max_orders_per_second,
+                raw.max_orders_at_once,
+            )?,
         },
         shared_limit: true,
     })

@@ -187,6 +187,9 @@ pub(super) struct Account {
     pub(super) max_notional: String,
     pub(super) max_open_orders: u32,
     pub(super) max_open_notional: String,
+    pub(super) max_position_lots: Option<u64>,
+    pub(super) max_orders_per_second: Option<u32>,
+    pub(super) max_orders_at_once: Option<u32>,
 }
 
 /// `[[sessions]]`.
@@ -202,6 +205,8 @@ pub(super) struct Session {
     pub(super) drop_copy: Vec<u32>,
     pub(super) owner: u32,
     pub(super) max_open_orders: u32,
+    pub(super) max_orders_per_second: Option<u32>,
+    pub(super) max_orders_at_once: Option<u32>,
     #[serde(default = "on")]
     pub(super) cancel_on_disconnect: bool,
     pub(super) resend_messages: Option<usize>,

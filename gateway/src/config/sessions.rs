@@ -7,6 +7,7 @@ use super::{
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
+use orders::RateLimit;
 use proto::fix::{CompId, Version};
 use std::path::Path;
 use std::sync::Arc;
@@ -92,13 +93,29 @@ pub(super) fn check(
 }
 
 /// What the order logic is told of a session.
-pub(super) fn orders(raw: &raw::Session) -> orders::SessionConfig {
-    orders::SessionConfig {
+pub(super) fn orders(raw: &raw::Session) -> Result<orders::SessionConfig, ConfigError> {
+    Ok(orders::SessionConfig {
         id: SessionId(raw.id),
         accounts: raw.accounts.iter().copied().map(AccountId).collect(),
         owner: raw.owner,
         cancel_on_disconnect: raw.cancel_on_disconnect,
         max_open_orders: raw.max_open_orders,
+        rate: rate(
+            &format!("session {}", raw.id),
+            raw.max_orders_per_second,
+            raw.max_orders_at_once,
+        )?,
+    })
+}
+
+/// Both halves of a rate, or neither: then there is no limit.
+pub(super) fn rate(of: &str, per_second: Option<u32>, at_once: Option<u32>) -> Result<Option<RateLimit>, ConfigError> {
+    match (per_second, at_once) {
+        (None, None) => Ok(None),
+        (Some(per_second), Some(at_once)) => Ok(Some(RateLimit { per_second, at_once })),
+        _ => Err(ConfigError(format!(
+            "{of}: max_orders_per_second and max_orders_at_once belong together"
+        ))),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) const BETA: InstrumentId = InstrumentId(7);
 /// Has a limit that spans shards.
 pub(crate) const SHARED: AccountId = AccountId(5001);
 pub(crate) const PLAIN: AccountId = AccountId(5002);
-/// May have only 2 open orders of at most 20 lots and 500 units of notional.
+/// May have only 2 open orders of at most 20 lots and 500 units of notional, and hold 25 lots of an instrument.
 pub(crate) const TIGHT: AccountId = AccountId(5003);
 
 /// Sessions 1 and 2 have one owner; 2 keeps its orders when it is lost. Session 3 is another owner's, and 4 is that owner's
@@ -32,6 +32,8 @@ pub(crate) const SESSIONS: [SessionId; 4] = [SessionId(1), SessionId(2), Session
 pub(crate) const OWNERS: [u32; 4] = [1, 1, 2, 2];
 pub(crate) const SESSION_OPEN_ORDERS: u32 = 6;
 pub(crate) const TIGHT_OPEN_ORDERS: u32 = 2;
+/// Lots in an instrument.
+pub(crate) const TIGHT_POSITION: u64 = 25;
 
 /// 1.00 in ticks; also what the feed says.
 pub(crate) const REFERENCE: Reference = Reference {
@@ -56,6 +58,8 @@ pub(crate) fn config() -> OrdersConfig {
             max_quantity: Quantity(max_quantity),
             max_notional: Notional(units * i128::from(Price::UNIT)),
             max_open_orders,
+            max_position: (id == TIGHT).then_some(Quantity(TIGHT_POSITION)),
+            rate: None,
         },
         shared_limit,
     };
@@ -65,6 +69,7 @@ pub(crate) fn config() -> OrdersConfig {
         owner: OWNERS[index],
         cancel_on_disconnect,
         max_open_orders: SESSION_OPEN_ORDERS,
+        rate: None,
     };
     let limits = InstrumentLimits {
         max_quantity: Quantity(50),

@@ -469,6 +469,8 @@ impl Model {
             Some(Reason::MaxOpenOrders)
         } else if let Some(reason) = limit_broken(order) {
             Some(reason)
+        } else if self.exceeds_position(order, order.quantity.0) {
+            Some(Reason::PositionLimit)
         } else if self.live.len() == 16 {
             Some(Reason::OrderTableFull)
         } else if self.live.iter().any(|live| {
@@ -485,6 +487,23 @@ impl Model {
         } else {
             None
         }
+    }
+
+    /// Whether so many lots more could make the account hold too much: all that it has open trades, and nothing against it.
+    fn exceeds_position(&self, order: &NewOrder, more: u64) -> bool {
+        let key = (order.account, order.instrument);
+        let open = self.live.iter().filter(|live| {
+            let of = &live.request;
+            (of.account, of.instrument, of.side) == (order.account, order.instrument, order.side)
+        });
+        let open: u64 = open.map(|live| live.worst().0).sum();
+        let (bought, sold) = self.traded.get(&key).copied().unwrap_or_default();
+        let (gone, back) = if order.side == Side::Buy {
+            (bought, sold)
+        } else {
+            (sold, bought)
+        };
+        order.account == TIGHT && (gone + open + more).saturating_sub(back) > TIGHT_POSITION
     }
 
     fn cancel(&mut self, pick: usize, reuse: bool) {
@@ -581,6 +600,8 @@ impl Model {
             Some(Reason::Killed)
         } else if raises && limit_broken(&changed).is_some() {
             limit_broken(&changed)
+        } else if request.quantity.0 > live.lots && self.exceeds_position(&changed, request.quantity.0 - live.lots) {
+            Some(Reason::PositionLimit)
         } else if self.live.iter().any(|other| {
             let owner = OWNERS[live.session];
             other.crosses(owner, live.request.side, live.request.instrument, Some(request.price))

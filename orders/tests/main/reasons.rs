@@ -3,11 +3,12 @@
 use crate::fixture::*;
 use orders::{
     AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, KillScope, MissingReference, Orders, OrdersConfig,
-    QUANTITY_MAX, Reference, Route, RouteKey,
+    QUANTITY_MAX, RateLimit, Reference, Route, RouteKey,
 };
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecType, InstrumentId, LimitClass, NewOrder, Notional, OrderId, OrderType,
-    Price, Quantity, Reason, ReplaceOrder, SessionId, ShardId, Side, TimeInForce, Timestamp, VenueId,
+    AccountId, CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, LimitClass, NewOrder, Notional, OrderId,
+    OrderType, Price, Quantity, Reason, ReplaceOrder, SessionId, ShardId, Side, TimeInForce, Timestamp, TradingDay,
+    VenueId,
 };
 
 /// The reason for which the firm, with session 1's order 1 open (buy 10 ALPHA at 1.00), refuses an order.
@@ -313,6 +314,61 @@ fn open_orders_are_limited_by_session_and_by_account() {
         enter(&mut orders, &new_order(7), &REFERENCE).err(),
         Some(Reason::MaxOpenOrders)
     );
+}
+
+#[test]
+fn a_position_is_limited_as_if_all_open_orders_of_its_side_traded() {
+    let mut orders = orders();
+    let tight = |id, lots| NewOrder {
+        account: TIGHT,
+        instrument: BETA,
+        quantity: Quantity(lots),
+        ..new_order(id)
+    };
+    accepted(&mut orders, &tight(1, 20));
+    let refused = enter(&mut orders, &tight(2, TIGHT_POSITION - 19), &REFERENCE);
+    assert_eq!(refused.err(), Some(Reason::PositionLimit));
+    // The other side has all of it.
+    let sell = NewOrder {
+        side: Side::Sell,
+        price: Price(110 * TICK),
+        ..tight(3, 20)
+    };
+    accepted(&mut orders, &sell);
+    orders.on_day_roll(NOW, TradingDay(1), &mut Outputs::default());
+    accepted(&mut orders, &tight(1, 5));
+    accepted(&mut orders, &tight(2, TIGHT_POSITION - 5));
+}
+
+#[test]
+fn a_rate_holds_back_new_orders_and_no_cancel() {
+    for of_session in [true, false] {
+        let mut config = config();
+        let rate = Some(RateLimit {
+            per_second: 10,
+            at_once: 2,
+        });
+        if of_session {
+            config.sessions[0].rate = rate;
+        } else {
+            config.accounts[1].limits.rate = rate;
+        }
+        let mut orders = up(Orders::new(&config).unwrap());
+        for id in 1..=2 {
+            accepted(&mut orders, &new_order(id));
+        }
+        assert_eq!(
+            enter(&mut orders, &new_order(3), &REFERENCE).err(),
+            Some(Reason::RateLimit)
+        );
+        let price = replace_of(&new_order(1), 4, 99, 1);
+        let change = orders.check_replace(NOW, &price, &REFERENCE);
+        assert_eq!(change.err(), Some(Reason::RateLimit));
+        assert!(cancel(&mut orders, &cancel_of(&new_order(1), 5)).is_ok());
+        // A tenth of a second is one order's share.
+        let later = NOW + Duration::from_millis(100);
+        assert!(orders.check_risk(later, &new_order(6), &REFERENCE).is_ok());
+    }
 }
 
 #[test]
@@ -729,7 +785,7 @@ fn a_refused_change_tells_of_the_order_as_it_stays() {
 #[test]
 fn a_config_that_contradicts_itself_does_not_start() {
     type Change = fn(&mut OrdersConfig);
-    let cases: [(Change, ConfigError); 21] = [
+    let cases: [(Change, ConfigError); 23] = [
         (|config| config.capacity.open_orders = 0, ConfigError::Capacity),
         (|config| config.capacity.positions = u32::MAX, ConfigError::Capacity),
         (
@@ -784,6 +840,19 @@ fn a_config_that_contradicts_itself_does_not_start() {
         (
             |config| config.accounts[0].limits.max_open_orders = 0,
             ConfigError::InvalidAccountLimit(SHARED),
+        ),
+        (
+            |config| config.accounts[0].limits.max_position = Some(Quantity(0)),
+            ConfigError::InvalidAccountLimit(SHARED),
+        ),
+        (
+            |config| {
+                config.sessions[1].rate = Some(RateLimit {
+                    per_second: 0,
+                    at_once: 1,
+                });
+            },
+            ConfigError::InvalidSessionLimit(SESSIONS[1]),
         ),
         (
             |config| config.sessions[1].id = SESSIONS[0],

@@ -95,6 +95,8 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::MaxNotional
         | Reason::PriceCollar
         | Reason::MaxOpenOrders
+        | Reason::PositionLimit
+        | Reason::RateLimit
         | Reason::SharedLimit => 3,
         Reason::UnknownOrder => 5,
         Reason::DuplicateClientOrderId => 6,

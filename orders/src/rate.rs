@@ -1,0 +1,108 @@
+//! Most orders in a time, by session and by account.
+
+use crate::config::RateLimit;
+use types::Timestamp;
+
+/// A limit, and how far it is used.
+///
+/// One time is kept, that at which the orders taken so far would be due if each took its share of a second (the generic cell
+/// rate algorithm). It may run ahead of the clock by what is allowed at once. So a check costs a comparison, and there is no
+/// window at whose edge twice as much passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    /// Nanoseconds that one order takes.
+    interval: u64,
+    /// How far the time due may run ahead before an order, nanoseconds.
+    ahead: u64,
+    due: Timestamp,
+}
+
+impl Rate {
+    /// Nothing taken yet; `None` allows everything.
+    pub(crate) fn new(limit: Option<RateLimit>) -> Self {
+        let (interval, ahead) = limit.map_or((0, u64::MAX), |limit| {
+            let interval = NANOSECONDS_A_SECOND.div_ceil(limit.per_second.max(1).into());
+            (interval, interval * u64::from(limit.at_once.saturating_sub(1)))
+        });
+        Self {
+            interval,
+            ahead,
+            due: Timestamp::NONE,
+        }
+    }
+
+    /// Whether one more order may be taken now.
+    #[inline]
+    pub(crate) const fn allows(&self, now: Timestamp) -> bool {
+        self.due.since(now).0 <= self.ahead
+    }
+
+    /// Takes one.
+    #[inline]
+    pub(crate) fn take(&mut self, now: Timestamp) {
+        self.due = Timestamp(self.due.max(now).0.saturating_add(self.interval));
+    }
+}
+
+const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rate(per_second: u32, at_once: u32) -> Rate {
+        Rate::new(Some(RateLimit { per_second, at_once }))
+    }
+
+    /// How many orders pass that come at these times.
+    fn passed(rate: &mut Rate, times: impl IntoIterator<Item = u64>) -> usize {
+        let mut passes = |time: u64| {
+            let allowed = rate.allows(Timestamp(time));
+            if allowed {
+                rate.take(Timestamp(time));
+            }
+            allowed
+        };
+        times.into_iter().filter(|&time| passes(time)).count()
+    }
+
+    #[test]
+    fn so_many_pass_at_once_and_then_one_a_share_of_a_second() {
+        let mut rate = rate(1_000, 5);
+        assert_eq!(passed(&mut rate, [1_000_000_000; 10]), 5);
+        assert_eq!(passed(&mut rate, [1_000_999_999; 10]), 0);
+        assert_eq!(passed(&mut rate, [1_001_000_000; 10]), 1);
+        assert_eq!(passed(&mut rate, [2_000_000_000; 10]), 5);
+    }
+
+    #[test]
+    fn without_a_limit_everything_passes() {
+        assert_eq!(passed(&mut Rate::new(None), [7; 100_000]), 100_000);
+    }
+
+    proptest! {
+        #[test]
+        fn no_stretch_of_time_lets_more_pass_than_its_share_and_what_is_allowed_at_once(
+            gaps in prop::collection::vec(0..3_000_000u64, 1..400),
+            per_second in 1..5_000u32,
+            at_once in 1..20u32,
+        ) {
+            let mut rate = rate(per_second, at_once);
+            let mut time = 1_000_000_000;
+            let mut taken = alloc::vec::Vec::new();
+            for gap in gaps {
+                time += gap;
+                if passed(&mut rate, [time]) == 1 {
+                    taken.push(time);
+                }
+            }
+            for (from, &start) in taken.iter().enumerate() {
+                for (to, &end) in taken.iter().enumerate().skip(from) {
+                    let share = (end - start) * u64::from(per_second) / NANOSECONDS_A_SECOND;
+                    prop_assert!((to - from) as u64 <= share + u64::from(at_once));
+                }
+            }
+        }
+    }
+}
