@@ -635,7 +635,7 @@ fn a_table_without_a_maximum_is_refused() {
 fn half_a_rate_is_refused_and_limits_that_are_left_out_are_told() {
     let market = Market::new(1, "ltp");
     let (_, text) = market.run(&["gateway", "-c", "gateway.toml", "--check"]);
-    assert!(text.contains("no position limit: 4 of 4 accounts;"), "{text}");
+    assert!(text.contains("no position limit: 5 of 5 accounts;"), "{text}");
     let config = market.gateway_config();
     let account = "max_open_orders = 20_000\n";
     let half = config.replacen(account, &format!("{account}max_orders_per_second = 100\n"), 1);
@@ -652,6 +652,6 @@ fn half_a_rate_is_refused_and_limits_that_are_left_out_are_told() {
         &config.replacen(account, &format!("{account}{more}"), 1),
     );
     let (_, text) = market.run(&["gateway", "-c", "gateway.toml", "--check"]);
-    let told = "no position limit: 3 of 4 accounts; no rate limit: 3 of 4 accounts, ";
+    let told = "no position limit: 4 of 5 accounts; no rate limit: 4 of 5 accounts, ";
     assert!(text.contains(told), "{text}");
 }
