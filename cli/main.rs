@@ -6,6 +6,7 @@ mod demo;
 mod exchange;
 mod gateway;
 mod journal;
+mod lat;
 mod password;
 mod process;
 mod recording;
@@ -35,6 +36,7 @@ enum Command {
     Client(client::Args),
     Ctl(ctl::Args),
     Journal(journal::Args),
+    Lat(lat::Args),
     Password(password::Args),
     Replay(replay::Args),
     Report(report::Args),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Ctl(args) => ctl::run(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Lat(args) => lat::run(&args),
         Command::Password(args) => password::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),

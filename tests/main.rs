@@ -6,6 +6,7 @@ mod control;
 mod door;
 mod fix_client;
 mod journal;
+mod lat;
 mod layers;
 mod market;
 mod processes;

@@ -88,8 +88,8 @@ impl Percentiles {
 /// which may take its time, sorts the exact samples.)
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    counts: hdrhistogram::Histogram<u64>,
-    max_ns: u64,
+    pub(crate) counts: hdrhistogram::Histogram<u64>,
+    pub(crate) max_ns: u64,
 }
 
 /// Longest duration that a histogram tells from longer ones, ns.

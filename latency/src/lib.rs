@@ -3,6 +3,7 @@
 
 pub mod clock;
 mod histogram;
+mod histogram_log;
 mod record;
 mod recorder;
 pub mod report;
@@ -11,6 +12,7 @@ mod tap;
 
 pub use clock::{Clock, ClockFacts};
 pub use histogram::{Histogram, Percentile, Percentiles, SAMPLES_BEYOND_MIN};
+pub use histogram_log::{HistogramError, HistogramLog};
 pub use record::{
     ClientOrder, ClientReport, ClientRequest, Counter, End, ExchangeOpen, ExchangeOrder, ExchangeReport, FieldLayout,
     Floor, FloorLeg, GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Protocol, RECORD_LENGTH, Record,

@@ -14,6 +14,7 @@ pub mod error;
 pub mod floor;
 pub mod host;
 pub mod link;
+pub mod measure;
 pub mod options;
 pub mod paths;
 pub mod poller;

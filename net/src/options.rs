@@ -258,6 +258,40 @@ pub(crate) fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_in
     }
 }
 
+/// Reads TCP_INFO. A kernel that knows less than this program leaves the rest zero.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
+    // SAFETY: the struct is made of integers, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).expect("a small struct");
+    // SAFETY: the descriptor is open as long as it is borrowed; the kernel writes at most `length` bytes to `info`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 {
+        Ok(info)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Bytes in the send queue of a TCP socket, sent or not, that the peer has not acknowledged (SIOCOUTQ).
+pub(crate) fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open as long as it is borrowed; the kernel writes an `int` to `bytes`.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result == 0 {
+        Ok(bytes.cast_unsigned())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Reads one option whose value is an `int`; -1 reads as `u32::MAX`.
 fn get(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> io::Result<u32> {
     let mut value: libc::c_int = 0;

@@ -207,6 +207,22 @@ impl TcpStream {
         options::set(self.stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, 1)
     }
 
+    /// Segments that the kernel sent again since the connection was made: a system call.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn retransmits(&self) -> io::Result<u32> {
+        Ok(options::tcp_info(self.stream.as_fd())?.tcpi_total_retrans)
+    }
+
+    /// Bytes that were sent here and that the peer has not acknowledged: a system call.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn unacknowledged(&self) -> io::Result<u32> {
+        options::unacknowledged(self.stream.as_fd())
+    }
+
     /// Ends both directions. What was sent before still arrives.
     pub fn close(&mut self) {
         // A connection that is already gone is as closed as can be.

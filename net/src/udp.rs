@@ -164,15 +164,7 @@ impl UdpPeer {
             IpAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
             IpAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
         };
-        let socket = UdpSocket::bind(local.unwrap_or(any), options)?;
-        socket.socket.connect(peer).map_err(|source| {
-            let advice = "check the configured address and the routes (`ip route get`)";
-            SetupError::new(format!("connecting UDP to {peer}"), source, advice)
-        })?;
-        Ok(Self {
-            socket,
-            peer: Peer::Connected,
-        })
+        Self::with_peer(UdpSocket::bind(local.unwrap_or(any), options)?, peer)
     }
 
     /// An end that waits on a local address and learns its peer (see [`Datagram::accept_peer`]).
@@ -188,6 +180,25 @@ impl UdpPeer {
                 source: None,
                 line: None,
             },
+        })
+    }
+
+    /// Makes it an end with a known peer, on the address that it has: for two ends that tell each other where they are.
+    ///
+    /// # Errors
+    /// There is no route to the peer.
+    pub fn connected_to(self, peer: SocketAddr) -> Result<Self, SetupError> {
+        Self::with_peer(self.socket, peer)
+    }
+
+    fn with_peer(socket: UdpSocket, peer: SocketAddr) -> Result<Self, SetupError> {
+        socket.socket.connect(peer).map_err(|source| {
+            let advice = "check the configured address and the routes (`ip route get`)";
+            SetupError::new(format!("connecting UDP to {peer}"), source, advice)
+        })?;
+        Ok(Self {
+            socket,
+            peer: Peer::Connected,
         })
     }
 

@@ -173,6 +173,18 @@ impl<D: Datagram> AnyLink<D> {
     }
 }
 
+impl<D: Datagram> AnyLink<D> {
+    /// Segments that the kernel sent again on the connection that a TCP link has now: a system call. 0 for LTP, which
+    /// repairs by itself and counts it.
+    #[must_use]
+    pub fn kernel_retransmits(&self) -> u64 {
+        match self {
+            Self::Tcp(link) => link.kernel_retransmits(),
+            Self::Ltp(_) => 0,
+        }
+    }
+}
+
 impl AnyLink<Carrier> {
     /// The address that a listening end is bound to, once port 0 has become one.
     #[must_use]

@@ -187,6 +187,14 @@ impl TcpLink {
         self.live.as_ref().map(|live| live.stream.readback())
     }
 
+    /// Segments that the kernel sent again on the connection there is; 0 without one. A system call.
+    #[must_use]
+    pub fn kernel_retransmits(&self) -> u64 {
+        let live = self.live.as_ref();
+        live.and_then(|live| live.stream.retransmits().ok())
+            .map_or(0, u64::from)
+    }
+
     /// Makes a connection if there is none, or takes a new one in the place of the old.
     fn open(&mut self, now: Timestamp) -> Option<LinkEvent> {
         match &mut self.opener {

@@ -1,0 +1,102 @@
+//! What the two ends tell each other beside the measured link: JSON, one value a line, over a TCP connection of its own.
+
+use crate::Failure;
+use net::poller::{Interest, Poller};
+use net::tcp::{Received, TcpStream};
+use net::{StreamBuffer, TcpOptions};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::net::SocketAddr;
+use types::Duration;
+
+/// The connection.
+pub(super) struct Control {
+    stream: TcpStream,
+    poller: Poller,
+    input: StreamBuffer,
+}
+
+/// Longest line: a histogram is some tens of kilobytes.
+const LINE_BYTES: usize = 1 << 20;
+
+/// How long to wait for the other end to take the connection.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// A wait for input, before the next look. It sleeps in the kernel, so that it takes nothing from what is measured.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A wait for the kernel to take more.
+const SEND_EVERY: Duration = Duration::from_millis(1);
+
+impl Control {
+    /// Connects to the listening end.
+    pub(super) fn connect(peer: SocketAddr) -> Result<Self, Failure> {
+        let options = TcpOptions {
+            no_delay: true,
+            ..TcpOptions::default()
+        };
+        Self::new(TcpStream::connect(peer, &options, CONNECT_WITHIN)?)
+    }
+
+    /// Over a connection that was accepted.
+    pub(super) fn new(stream: TcpStream) -> Result<Self, Failure> {
+        let poller = Poller::new(1)?;
+        poller.add(&stream, 0, Interest::READ)?;
+        Ok(Self {
+            stream,
+            poller,
+            input: StreamBuffer::new(LINE_BYTES),
+        })
+    }
+
+    pub(super) fn local(&self) -> Result<SocketAddr, Failure> {
+        Ok(self.stream.local_addr()?)
+    }
+
+    pub(super) fn peer(&self) -> Result<SocketAddr, Failure> {
+        Ok(self.stream.peer_addr()?)
+    }
+
+    /// Sends one value.
+    pub(super) fn send(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        let mut rest = &line[..];
+        while !rest.is_empty() {
+            let taken = self.stream.send(rest)?;
+            rest = &rest[taken..];
+            if taken == 0 {
+                self.poller.poll(SEND_EVERY)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next value.
+    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
+        self.next()?
+            .ok_or_else(|| Failure::new("the other end hung up; look at what it printed"))
+    }
+
+    /// The next value; `None` once the other end has hung up.
+    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Failure> {
+        loop {
+            if let Some(end) = self.input.bytes().iter().position(|&byte| byte == b'\n') {
+                let value = serde_json::from_slice(&self.input.bytes()[..end]).map_err(|error| {
+                    Failure::new(format_args!(
+                        "the other end is no `tickgate lat` of this version: {error}"
+                    ))
+                })?;
+                self.input.consume(end + 1);
+                return Ok(Some(value));
+            }
+            match self.input.receive(&mut self.stream)? {
+                Received::Bytes(_) => {}
+                Received::Closed => return Ok(None),
+                Received::Nothing => {
+                    self.poller.poll(LOOK_EVERY)?;
+                }
+            }
+        }
+    }
+}

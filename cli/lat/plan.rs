@@ -1,0 +1,124 @@
+//! What is measured and how: agreed between the two ends before each run.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use types::Duration;
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Rung {
+    /// A bare TCP socket as the kernel makes it
+    TcpUntuned,
+    /// A bare TCP socket with the options of our link
+    TcpBare,
+    /// Our TCP link: SoupBinTCP framing, numbered and acknowledged both ways
+    Tcp,
+    /// A bare UDP socket: the floor of the others
+    Udp,
+    /// Our LTP link over UDP: numbered, acknowledged, repaired
+    Ltp,
+}
+
+/// How messages follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Mode {
+    /// Round trips, the next when the last is over.
+    PingPong,
+    /// Round trips by plan; each counts from its planned time.
+    OpenLoop,
+    /// A stream that nobody answers.
+    OneWay,
+}
+
+/// The shortest retransmission timeout of TCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RtoMin {
+    /// The kernel's: 200 ms
+    Default,
+    /// The lowest that the kernel takes, as our link asks for
+    Lowest,
+}
+
+/// One run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    /// The version of this exchange between the ends.
+    pub(super) version: u32,
+    pub(super) link: Rung,
+    pub(super) mode: Mode,
+    /// Bytes of a message.
+    pub(super) size: usize,
+    /// How long it measures, ns.
+    pub(super) span_ns: u64,
+    /// Messages have a planned time, one each so many nanoseconds.
+    pub(super) interval_ns: Option<u64>,
+    pub(super) rto_min: RtoMin,
+    /// The kernel that the near end runs on: ends on one kernel have one clock.
+    pub(super) boot_id: String,
+    /// Where the near end's bare UDP socket is.
+    pub(super) near_port: u16,
+}
+
+/// Of [`Plan`]; changes with it.
+pub(super) const VERSION: u32 = 1;
+
+impl Rung {
+    /// From the plainest to the fastest, as the ladder shows them.
+    pub(super) const ALL: [Self; 5] = [Self::TcpUntuned, Self::TcpBare, Self::Tcp, Self::Udp, Self::Ltp];
+
+    /// What the others are held against.
+    pub(super) const FLOOR: Self = Self::Udp;
+
+    /// Its name on the command line and in files.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::TcpUntuned => "tcp-untuned",
+            Self::TcpBare => "tcp-bare",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Ltp => "ltp",
+        }
+    }
+
+    /// What it is, for a person.
+    pub(super) const fn what(self) -> &'static str {
+        match self {
+            Self::TcpUntuned => "a bare TCP socket as the kernel makes it",
+            Self::TcpBare => "a bare TCP socket with the options of our link",
+            Self::Tcp => "our TCP link: SoupBinTCP framing, numbered and acknowledged both ways",
+            Self::Udp => "a bare UDP socket; the floor",
+            Self::Ltp => "our LTP link over UDP: numbered, acknowledged, repaired",
+        }
+    }
+}
+
+impl Mode {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "ping-pong",
+            Self::OpenLoop => "open-loop",
+            Self::OneWay => "one-way",
+        }
+    }
+}
+
+impl Plan {
+    pub(super) const fn span(&self) -> Duration {
+        Duration(self.span_ns)
+    }
+
+    pub(super) fn interval(&self) -> Option<Duration> {
+        self.interval_ns.map(Duration)
+    }
+}
+
+/// Names the boot of this kernel.
+pub(super) fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}

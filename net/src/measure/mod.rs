@@ -1,0 +1,204 @@
+//! Round trips and one-way runs over any carrier, and how the two sides take turns.
+//!
+//! The near side asks and counts, the far side answers or drains. Each is a [`Side`] that takes turns, so that two threads
+//! or two processes can run them, or one thread both. Which carrier it is shows only in the [`End`] under a side: bare
+//! sockets and links of the product are measured by the same loops.
+//!
+//! A round trip in a closed loop has one message in flight and its time runs from the send. That hides stalls: while the
+//! carrier stands still, nothing is asked. In the open loop messages have planned times, whatever comes back, and their
+//! time runs from the plan.
+
+mod end;
+mod far;
+mod near;
+#[cfg(test)]
+mod tests;
+
+pub use end::{AnyEnd, BareDatagrams, BareTcp, End, Linked};
+pub use far::{Echo, Sink};
+pub use near::{Length, Pace, RoundTripCounts, RoundTrips, Stream};
+
+use crate::cpu;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Shortest message: it carries a number or a time.
+pub const MESSAGE_LENGTH_MIN: usize = 8;
+
+/// Longest message: the longest payload of the TCP link, which fits a datagram of LTP as well.
+pub const MESSAGE_LENGTH_MAX: usize = 1_024;
+
+/// Messages that a side takes in one turn at most, so that sends, acknowledgements and the look at the time have theirs.
+const BURST_MAX: usize = 256;
+
+/// What measures or answers, by turns.
+pub trait Side {
+    /// Does what there is to do and gives how it went.
+    ///
+    /// # Errors
+    /// The carrier failed, or the other side is not there.
+    fn turn(&mut self) -> io::Result<Turn>;
+}
+
+/// How a turn went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// There was something to do.
+    Worked,
+    /// There was nothing to do.
+    Idle,
+    /// The run is over. Only the near side says so.
+    Done,
+}
+
+/// Where the sides run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// A thread on each of two CPUs: near, far.
+    Two(usize, usize),
+    /// Turn about in one thread on this CPU.
+    One(usize),
+}
+
+/// What a side does that has nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// Looks again at once.
+    Spin,
+    /// Sleeps for 50 µs.
+    Backoff,
+}
+
+/// What a thread without work sleeps when it backs off.
+const BACKOFF: Duration = Duration::from_micros(50);
+
+/// Turns without anything to do after which the far side has drained what the near side had sent when it ended.
+const DRAINED_AFTER: usize = 1_000;
+
+impl Idle {
+    /// Between two turns.
+    fn rest(self, turn: Turn) {
+        match (self, turn) {
+            (Self::Backoff, Turn::Idle) => thread::sleep(BACKOFF),
+            _ => std::hint::spin_loop(),
+        }
+    }
+}
+
+/// Runs both sides until the near one is done. The caller's thread only waits.
+///
+/// # Errors
+/// A CPU is not permitted, or a side fails.
+pub fn both<N: Side + Send, F: Side + Send>(
+    near: &mut N,
+    far: &mut F,
+    placement: Placement,
+    idle: Idle,
+) -> io::Result<()> {
+    match placement {
+        Placement::Two(near_cpu, far_cpu) => {
+            // Whoever ends, by finishing or by failing, ends the other.
+            let done = AtomicBool::new(false);
+            let ending = |result| {
+                done.store(true, Ordering::Release);
+                result
+            };
+            thread::scope(|scope| {
+                let answering = scope.spawn(|| {
+                    ending(
+                        cpu::pin(far_cpu)
+                            .map_err(io::Error::from)
+                            .and_then(|()| run_until(far, idle, || done.load(Ordering::Acquire))),
+                    )
+                });
+                let asking = scope.spawn(|| {
+                    ending(
+                        cpu::pin(near_cpu)
+                            .map_err(io::Error::from)
+                            .and_then(|()| run_near(near, idle, || done.load(Ordering::Relaxed))),
+                    )
+                });
+                let asked = asking.join().expect("the near thread does not panic");
+                let answered = answering.join().expect("the far thread does not panic");
+                answered.and(asked)
+            })
+        }
+        Placement::One(cpu) => thread::scope(|scope| {
+            let turns = scope.spawn(|| {
+                cpu::pin(cpu)?;
+                take_turns(near, far, idle)
+            });
+            turns.join().expect("the thread does not panic")
+        }),
+    }
+}
+
+/// Runs the near side until it is done, or until `gave_up` says that the far side is gone.
+///
+/// # Errors
+/// The side fails, or it was given up.
+pub fn run_near<N: Side>(near: &mut N, idle: Idle, mut gave_up: impl FnMut() -> bool) -> io::Result<()> {
+    loop {
+        match near.turn()? {
+            Turn::Done => return Ok(()),
+            turn => idle.rest(turn),
+        }
+        if gave_up() {
+            return Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "the far side ended early",
+            ));
+        }
+    }
+}
+
+/// Runs the far side until `is_over` says that the near side is done and nothing more comes.
+///
+/// # Errors
+/// The side fails before that.
+pub fn run_until<F: Side>(far: &mut F, idle: Idle, mut is_over: impl FnMut() -> bool) -> io::Result<()> {
+    while !is_over() {
+        let turn = match far.turn() {
+            // The near side may hang up a moment before it says that it is done.
+            Err(error) if is_hang_up(&error) => Turn::Idle,
+            turn => turn?,
+        };
+        idle.rest(turn);
+    }
+    drain(far)
+}
+
+/// Takes in what is still there.
+fn drain<F: Side>(far: &mut F) -> io::Result<()> {
+    let mut idle_turns = 0;
+    while idle_turns < DRAINED_AFTER {
+        match far.turn() {
+            Ok(Turn::Worked) => idle_turns = 0,
+            Ok(_) => idle_turns += 1,
+            Err(error) if is_hang_up(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn take_turns<N: Side, F: Side>(near: &mut N, far: &mut F, idle: Idle) -> io::Result<()> {
+    loop {
+        let asked = near.turn()?;
+        let answered = far.turn()?;
+        match (asked, answered) {
+            (Turn::Done, _) => return drain(far),
+            (Turn::Idle, Turn::Idle) => idle.rest(Turn::Idle),
+            _ => {}
+        }
+    }
+}
+
+fn is_hang_up(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+    )
+}

@@ -1,0 +1,130 @@
+//! `tickgate lat`: both ends here or in two processes, every mode, as a program reads it.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+/// The far end in a process of its own; it is killed when the test ends, however it ends.
+struct Listener {
+    child: Child,
+    address: String,
+}
+
+impl Listener {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tickgate"))
+            .args(["lat", "--listen", "127.0.0.1:0", "--idle", "backoff"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut line = String::new();
+        let mut printed = BufReader::new(child.stdout.take().expect("it is piped"));
+        printed.read_line(&mut line).expect("a line");
+        let address = line
+            .strip_prefix("listening on ")
+            .and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        // What it prints later nobody reads, and the pipe stays open.
+        std::mem::forget(printed);
+        Self { child, address }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn lat(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tickgate"));
+    command.arg("lat").args(args);
+    command.output().expect("the program starts")
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = lat(&[args, &["--json", "--idle", "backoff"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The figures that every run has; a percentile may be missing where there are few samples.
+fn check(rung: &Value, mode: &str) {
+    for text in ["link", "what", "place", "kernel", "version"] {
+        assert!(rung[text].is_string(), "{text} in {rung}");
+    }
+    assert_eq!(rung["mode"], mode);
+    assert_eq!(rung["size"], 64);
+    assert!(rung["count"].as_u64() > Some(0), "{rung}");
+    assert!(rung["max_ns"].as_u64() >= rung["p50_ns"].as_u64(), "{rung}");
+    for number in ["retransmits", "sent", "lost", "messages_per_second"] {
+        assert!(rung[number].is_number(), "{number} in {rung}");
+    }
+    for percentile in ["p50_ns", "p99_ns", "p999_ns"] {
+        assert!(rung.get(percentile).is_some(), "{percentile} in {rung}");
+    }
+}
+
+#[test]
+fn each_mode_gives_its_figures() {
+    for link in ["ltp", "udp", "tcp", "tcp-bare", "tcp-untuned"] {
+        check(&json(&["--link", link, "--seconds", "0.1"]), "ping-pong");
+    }
+    let open = json(&["--link", "ltp", "--seconds", "0.2", "--rate", "500"]);
+    check(&open, "open-loop");
+    assert_eq!((&open["planned"], &open["rate_offered"]), (&100.into(), &500.into()));
+    let stream = json(&["--link", "ltp", "--seconds", "0.1", "--one-way", "--cpu", "0"]);
+    check(&stream, "one-way");
+    assert_eq!(stream["lost"], 0);
+}
+
+#[test]
+fn the_ladder_names_every_link_and_holds_it_against_the_floor() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = dir.path().join("lat.hlog");
+    let log_name = log.to_str().expect("a name");
+    let ladder = json(&["--all", "--seconds", "0.3", "--histogram", log_name]);
+    let rungs = ladder["rungs"].as_array().expect("rungs");
+    let skipped = ladder["skipped"].as_array().expect("skipped");
+    assert!(skipped.iter().all(|rung| rung["why"].is_string()));
+    for link in ["tcp-untuned", "tcp-bare", "tcp", "udp", "ltp"] {
+        let rung = rungs.iter().find(|rung| rung["link"] == link);
+        let rung = rung.unwrap_or_else(|| panic!("{link} is measured: {ladder}"));
+        check(rung, "ping-pong");
+        assert!(rung["p50_ns"].is_null() || rung["ratio_to_floor"].is_number(), "{rung}");
+    }
+    let log = std::fs::read_to_string(log).expect("the log");
+    assert!(log.contains("Tag=ltp,"), "{log}");
+}
+
+#[test]
+fn two_processes_measure_between_them_and_the_listening_one_serves_again() {
+    let listener = Listener::start();
+    for mode in ["ping-pong", "one-way"] {
+        let one_way = ["--one-way"];
+        let extra = if mode == "one-way" { &one_way[..] } else { &[] };
+        let ladder = json(&[&["--all", "--connect", &listener.address, "--seconds", "0.3"], extra].concat());
+        assert_eq!(ladder["skipped"], Value::Array(Vec::new()));
+        for rung in ladder["rungs"].as_array().expect("rungs") {
+            check(rung, mode);
+        }
+    }
+}
+
+#[test]
+fn wrong_use_is_told_apart_from_failure() {
+    for args in [
+        &[][..],
+        &["--link", "carrier-pigeon"],
+        &["--all", "--size", "7"],
+        &["--all", "--seconds", "0"],
+    ] {
+        assert_eq!(lat(args).status.code(), Some(2), "{args:?}");
+    }
+    let failed = lat(&["--link", "udp", "--cpu", "1023"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("1023"));
+}
