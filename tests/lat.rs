@@ -107,7 +107,13 @@ fn two_processes_measure_between_them_and_the_listening_one_serves_again() {
         let one_way = ["--one-way"];
         let extra = if mode == "one-way" { &one_way[..] } else { &[] };
         let ladder = json(&[&["--all", "--connect", &listener.address, "--seconds", "0.3"], extra].concat());
-        assert_eq!(ladder["skipped"], Value::Array(Vec::new()));
+        // Loopback is no Ethernet.
+        for rung in ladder["skipped"].as_array().expect("skipped") {
+            assert!(
+                rung["link"].as_str().is_some_and(|link| link.starts_with("afxdp")),
+                "{rung}"
+            );
+        }
         for rung in ladder["rungs"].as_array().expect("rungs") {
             check(rung, mode);
         }

@@ -9,6 +9,7 @@ mod journal;
 mod lat;
 mod layers;
 mod market;
+mod netns;
 mod processes;
 mod resend;
 mod shards;

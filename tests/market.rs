@@ -7,7 +7,7 @@ use proto::native;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File, Permissions};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -47,6 +47,19 @@ pub(crate) struct Market {
     ticks: [SocketAddr; 2],
     pub(crate) history: SocketAddr,
     history_requests: SocketAddr,
+    /// `None`: all on this host.
+    hosts: Option<Hosts>,
+}
+
+/// Where the exchange runs when it is not beside the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    /// The network namespace of the exchange.
+    pub(crate) namespace: String,
+    /// The address of everything else on the wire between them.
+    pub(crate) here: IpAddr,
+    /// The address of the exchange.
+    pub(crate) there: IpAddr,
 }
 
 /// A running program, and what it has printed. It is killed when the test ends, however it ends.
@@ -59,15 +72,20 @@ pub(crate) struct Program {
 impl Market {
     /// A market of `shards` shards with the venue link over `transport`, its configs written.
     pub(crate) fn new(shards: usize, transport: &'static str) -> Self {
-        Self::with(shards, transport, false)
+        Self::with(shards, transport, false, None)
     }
 
     /// One with a recording.
     pub(crate) fn with_history() -> Self {
-        Self::with(1, "ltp", true)
+        Self::with(1, "ltp", true, None)
     }
 
-    fn with(shards: usize, transport: &'static str, has_history: bool) -> Self {
+    /// One of a single shard, with the exchange in another network namespace.
+    pub(crate) fn in_namespaces(hosts: Hosts, transport: &'static str) -> Self {
+        Self::with(1, transport, false, Some(hosts))
+    }
+
+    fn with(shards: usize, transport: &'static str, has_history: bool, hosts: Option<Hosts>) -> Self {
         // All are held until the last is found, so that none is found twice.
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut tcp = (0..3 * shards)
@@ -82,6 +100,13 @@ impl Market {
         let streams = (0..shards).map(|_| stream()).collect::<Vec<_>>();
         let mut datagram = || udp.pop().and_then(|held| held.local_addr().ok()).expect("a port");
         let datagrams = (0..shards).map(|_| datagram()).collect::<Vec<_>>();
+        // A port that is free on this host is taken for free on the other.
+        let on = |ip: Option<IpAddr>, address: SocketAddr| ip.map_or(address, |ip| SocketAddr::new(ip, address.port()));
+        let (here, there) = (
+            hosts.as_ref().map(|hosts| hosts.here),
+            hosts.as_ref().map(|hosts| hosts.there),
+        );
+        let venues = if transport == "tcp" { streams } else { datagrams };
         let market = Self {
             folder: tempfile::tempdir().expect("a folder"),
             shards,
@@ -90,12 +115,13 @@ impl Market {
             fix,
             native,
             client_link: datagram(),
-            venues: if transport == "tcp" { streams } else { datagrams },
-            feed: datagram(),
-            prices: datagram(),
-            ticks: [datagram(), datagram()],
+            venues: venues.into_iter().map(|venue| on(there, venue)).collect(),
+            feed: on(there, datagram()),
+            prices: on(here, datagram()),
+            ticks: [on(here, datagram()), on(here, datagram())],
             history: datagram(),
             history_requests: datagram(),
+            hosts,
         };
         market.write("instruments.csv", &market.instruments());
         let keys = market.write("keys.txt", "7 000102030405060708090a0b0c0d0e0f\n");
@@ -148,7 +174,15 @@ impl Market {
 
     /// The exchange with more arguments, once it runs.
     pub(crate) fn exchange_with(&self, log: &str, arguments: &[&str]) -> Program {
-        let mut exchange = self.start(log, &[&["exchange", "-c", "exchange.toml"], arguments].concat());
+        let arguments = [&["exchange", "-c", "exchange.toml"], arguments].concat();
+        let mut exchange = match &self.hosts {
+            None => self.start(log, &arguments),
+            Some(hosts) => {
+                // `ip` becomes the program, so that a kill reaches it.
+                let enter = ["netns", "exec", &hosts.namespace, env!("CARGO_BIN_EXE_tickgate")];
+                self.start_command(log, Command::new("ip").args(enter).args(arguments))
+            }
+        };
         exchange.wait_for("running; interrupt to stop");
         exchange
     }

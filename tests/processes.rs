@@ -1,7 +1,7 @@
 //! The program as a user runs it, a process a part: a recording becomes a report, and whatever is killed comes back with
 //! nothing lost and nothing doubled.
 
-use crate::market::{LINKED, Market, Program, distinct};
+use crate::market::{Hosts, LINKED, Market, Program, distinct};
 use crate::trader::Trader;
 use std::collections::BTreeSet;
 use types::{ClientOrderId, Side};
@@ -127,6 +127,13 @@ struct Scene {
 /// Kills one in mid-flow, brings it back, and compares what everyone knows in the end.
 pub(crate) fn kill(shards: usize, transport: &'static str, victim: Victim) {
     let market = Market::new(shards, transport);
+    let taker = Trader::new("taker", 2, market.native[0]);
+    Scene::new(market, taker).kill(victim);
+}
+
+/// The same, with the exchange in another network namespace.
+pub(crate) fn kill_in(hosts: Hosts, transport: &'static str, victim: Victim) {
+    let market = Market::in_namespaces(hosts, transport);
     let taker = Trader::new("taker", 2, market.native[0]);
     Scene::new(market, taker).kill(victim);
 }

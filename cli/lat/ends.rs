@@ -1,18 +1,19 @@
-//! The ends of a rung: both in this process, or one of them.
+//! The ends of a rung.
 
-use super::plan::{Plan, RtoMin, Rung};
+use super::plan::{LtpOptions, Plan, RtoMin, Rung};
 use latency::clock::Clock;
-use net::floor;
-use net::link::{AnyLink, LinkConfig, LinkEnd, LtpLinkConfig, Resume, TcpLinkConfig};
+use net::carrier::{Carrier, CarrierConfig};
+use net::link::{AnyLink, LinkConfig, LinkEnd, LtpLinkConfig, Resume, SecondPath, TcpLinkConfig};
 use net::measure::{AnyEnd, BareDatagrams, BareTcp, Linked};
 use net::tcp::{TcpListener, TcpStream};
 use net::udp::UdpPeer;
+use net::xdp::{Mode, XdpTable};
 use net::{TcpOptions, UdpOptions};
 use proto::ltp;
 use proto::soup::{Password, SessionName, UserName};
+use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Instant;
+use std::net::{IpAddr, SocketAddr};
 use types::{Duration, SessionId};
 
 /// Most unacknowledged messages of a link.
@@ -25,76 +26,54 @@ const DEAD_AFTER: u32 = 400;
 /// How long to wait for a bare connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// The far end, before the near one is there.
-pub(super) enum FarEnd {
-    Ready(Box<AnyEnd>),
-    Listening(TcpListener),
+/// Frames of an AF_XDP queue.
+const FRAMES: u32 = 4_096;
+
+/// The key of links that are measured with one: it protects nothing, it costs what another would.
+const KEY: ltp::Key = ltp::Key {
+    id: 1,
+    secret: *b"tickgate lat key",
+};
+
+/// Where the far end is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct FarAddress {
+    pub(super) first: SocketAddr,
+    /// Of the second path, if there is one.
+    pub(super) second: SocketAddr,
 }
 
 /// The near end, before the far one is there: a socket where the far end has to know its address first.
 pub(super) struct NearEnd(Option<UdpPeer>);
 
-/// Both ends over loopback.
-pub(super) fn pair(plan: &Plan, clock: Clock) -> io::Result<(AnyEnd, AnyEnd)> {
-    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    Ok(match plan.link {
+/// Opens the far end on `local`, for a near end at `near`. Gives where it is.
+pub(super) fn open_far(plan: &Plan, local: SocketAddr, near: IpAddr, clock: Clock) -> io::Result<(AnyEnd, FarAddress)> {
+    let end = LinkEnd::Listen { local };
+    let (end, first, second) = match plan.link {
         Rung::TcpUntuned | Rung::TcpBare => {
-            let (near, far) = floor::tcp_pair(&tcp_options(plan))?;
-            (AnyEnd::Tcp(BareTcp::new(near)), AnyEnd::Tcp(BareTcp::new(far)))
+            let listener = TcpListener::bind(local, &tcp_options(plan))?;
+            let local = listener.local_addr()?;
+            (AnyEnd::Tcp(BareTcp::listening(listener)), local, local)
         }
         Rung::Udp => {
-            let (near, far) = floor::udp_pair(&UdpOptions::default())?;
-            let bare = |socket| AnyEnd::Udp(BareDatagrams::new(socket));
-            (bare(near), bare(far))
+            let near = SocketAddr::from((near, plan.near_port));
+            let socket = UdpPeer::connect(near, Some(local), &UdpOptions::default())?;
+            let local = socket.local_addr()?;
+            (bare(Carrier::Udp(socket)), local, local)
         }
-        Rung::Tcp | Rung::Ltp => {
-            let far = link(plan, LinkEnd::Listen { local }, clock)?;
-            let peer = far.local_addr().ok_or(io::ErrorKind::AddrNotAvailable)?;
-            let near = link(plan, LinkEnd::Connect { peer, local: None }, clock)?;
-            (AnyEnd::Link(Linked::new(near)), AnyEnd::Link(Linked::new(far)))
+        Rung::AfxdpBare => {
+            let carrier = Carrier::open(&carrier(plan, local.ip(), end)?, end)?;
+            let local = carrier.local_addr()?;
+            (bare(carrier), local, local)
         }
-    })
-}
-
-impl FarEnd {
-    /// Opens the far end on `local`, for a near end at `near`. Gives the port that it has.
-    pub(super) fn open(plan: &Plan, local: SocketAddr, near: IpAddr, clock: Clock) -> io::Result<(Self, u16)> {
-        let ready = |end| Self::Ready(Box::new(end));
-        let (end, local) = match plan.link {
-            Rung::TcpUntuned | Rung::TcpBare => {
-                let listener = TcpListener::bind(local, &tcp_options(plan))?;
-                let local = listener.local_addr()?;
-                (Self::Listening(listener), local)
-            }
-            Rung::Udp => {
-                let near = SocketAddr::from((near, plan.near_port));
-                let socket = UdpPeer::connect(near, Some(local), &UdpOptions::default())?;
-                let local = socket.local_addr()?;
-                (ready(AnyEnd::Udp(BareDatagrams::new(socket))), local)
-            }
-            Rung::Tcp | Rung::Ltp => {
-                let link = link(plan, LinkEnd::Listen { local }, clock)?;
-                let local = link.local_addr().ok_or(io::ErrorKind::AddrNotAvailable)?;
-                (ready(AnyEnd::Link(Linked::new(link))), local)
-            }
-        };
-        Ok((end, local.port()))
-    }
-
-    /// The end, once the near one is there, as far as it has to be.
-    pub(super) fn wait(self) -> io::Result<AnyEnd> {
-        let listener = match self {
-            Self::Ready(end) => return Ok(*end),
-            Self::Listening(listener) => listener,
-        };
-        let started = Instant::now();
-        while started.elapsed().as_secs() < CONNECT_WITHIN.0 / 1_000_000_000 {
-            if let Some((stream, _)) = listener.accept()? {
-                return Ok(AnyEnd::Tcp(BareTcp::new(stream)));
-            }
+        Rung::Tcp | Rung::Ltp | Rung::Afxdp => {
+            let second = second_of(local)?;
+            let link = link(plan, local.ip(), end, LinkEnd::Listen { local: second }, clock)?;
+            let local = link.local_addr().ok_or(io::ErrorKind::AddrNotAvailable)?;
+            (AnyEnd::Link(Linked::new(link)), local, second)
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the near end did not connect"))
-    }
+    };
+    Ok((end, FarAddress { first, second }))
 }
 
 impl NearEnd {
@@ -108,26 +87,44 @@ impl NearEnd {
         Ok(Self(Some(socket)))
     }
 
-    /// Opens the end; the far one is there.
-    pub(super) fn open(self, plan: &Plan, far: SocketAddr, clock: Clock) -> io::Result<AnyEnd> {
+    /// Opens the end, at `local`; the far one is there.
+    pub(super) fn open(self, plan: &Plan, local: IpAddr, far: FarAddress, clock: Clock) -> io::Result<AnyEnd> {
+        let connect = |peer| LinkEnd::Connect { peer, local: None };
         Ok(match (self.0, plan.link) {
-            (Some(socket), _) => AnyEnd::Udp(BareDatagrams::new(socket.connected_to(far)?)),
+            (Some(socket), _) => bare(Carrier::Udp(socket.connected_to(far.first)?)),
             (_, Rung::TcpUntuned | Rung::TcpBare) => {
-                let stream = TcpStream::connect(far, &tcp_options(plan), CONNECT_WITHIN)?;
+                let stream = TcpStream::connect(far.first, &tcp_options(plan), CONNECT_WITHIN)?;
                 AnyEnd::Tcp(BareTcp::new(stream))
             }
+            (_, Rung::AfxdpBare) => {
+                let end = connect(far.first);
+                bare(Carrier::open(&carrier(plan, local, end)?, end)?)
+            }
             _ => {
-                let end = LinkEnd::Connect { peer: far, local: None };
-                AnyEnd::Link(Linked::new(link(plan, end, clock)?))
+                let link = link(plan, local, connect(far.first), connect(far.second), clock)?;
+                AnyEnd::Link(Linked::new(link))
             }
         })
     }
 }
 
-fn link(plan: &Plan, end: LinkEnd, clock: Clock) -> io::Result<AnyLink> {
+fn bare(carrier: Carrier) -> AnyEnd {
+    AnyEnd::Datagrams(BareDatagrams::new(carrier))
+}
+
+/// Where the second path listens: on the next port, or on any if the first is on any.
+fn second_of(local: SocketAddr) -> io::Result<SocketAddr> {
+    let port = match local.port() {
+        0 => UdpPeer::learn(local, &UdpOptions::default())?.local_addr()?.port(),
+        port => port.checked_add(1).ok_or(io::ErrorKind::AddrNotAvailable)?,
+    };
+    Ok(SocketAddr::from((local.ip(), port)))
+}
+
+fn link(plan: &Plan, local: IpAddr, end: LinkEnd, second: LinkEnd, clock: Clock) -> io::Result<AnyLink> {
     let config = match plan.link {
         Rung::Tcp => LinkConfig::Tcp(tcp_config(plan, end)),
-        _ => LinkConfig::Ltp(ltp_config(plan, end)),
+        _ => LinkConfig::Ltp(ltp_config(plan, local, end, second)?),
     };
     Ok(AnyLink::new(&config, clock.now().0, Resume::START)?)
 }
@@ -144,13 +141,51 @@ fn tcp_config(plan: &Plan, end: LinkEnd) -> TcpLinkConfig {
     }
 }
 
-fn ltp_config(plan: &Plan, end: LinkEnd) -> LtpLinkConfig {
+fn ltp_config(plan: &Plan, local: IpAddr, end: LinkEnd, second: LinkEnd) -> io::Result<LtpLinkConfig> {
+    let LtpOptions {
+        redundancy,
+        header,
+        has_key,
+    } = plan.ltp;
     let ltp = ltp::Config {
         dead_after: DEAD_AFTER,
+        redundancy: redundancy.into(),
+        header: header.into(),
+        key: has_key.then_some(KEY),
         ..ltp::Config::new(SessionId(1), WINDOW, plan.size)
     };
-    let udp = UdpOptions::default();
-    LtpLinkConfig { end, ltp, udp }
+    let second = match ltp.redundancy {
+        ltp::Redundancy::Paths => Some(SecondPath {
+            end: second,
+            carrier: carrier(plan, local, second)?,
+        }),
+        _ => None,
+    };
+    Ok(LtpLinkConfig {
+        end,
+        ltp,
+        carrier: carrier(plan, local, end)?,
+        second,
+    })
+}
+
+/// What carries datagrams at this address.
+fn carrier(plan: &Plan, local: IpAddr, end: LinkEnd) -> io::Result<CarrierConfig> {
+    if !matches!(plan.link, Rung::Afxdp | Rung::AfxdpBare) {
+        return Ok(CarrierConfig::Udp(UdpOptions::default()));
+    }
+    let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let interface = net::host::interface_of(local).ok_or_else(|| invalid(format!("no interface has {local}")))?;
+    let table = XdpTable {
+        interface,
+        queue: 0,
+        mode: Mode::Auto,
+        neighbour: matches!(end, LinkEnd::Connect { .. }).then(|| "kernel".to_owned()),
+        frames: FRAMES,
+        huge_pages: false,
+        fallback: false,
+    };
+    table.check(end).map(CarrierConfig::Xdp).map_err(invalid)
 }
 
 fn tcp_options(plan: &Plan) -> TcpOptions {

@@ -15,7 +15,7 @@ use net::TcpOptions;
 use net::measure::{self, Placement};
 use net::poller::{Interest, Poller};
 use net::tcp::TcpListener;
-use plan::{Mode, Plan, RtoMin, Rung};
+use plan::{Header, LtpOptions, Mode, Plan, Redundancy, RtoMin, Rung};
 use print::{Ladder, Measured};
 use run::Tally;
 use std::net::SocketAddr;
@@ -70,6 +70,18 @@ pub(crate) struct Args {
     /// The shortest retransmission timeout of the tuned TCP links.
     #[arg(long, value_enum, default_value = "lowest")]
     rto_min: RtoMin,
+
+    /// What LTP sends more than once.
+    #[arg(long, value_enum, default_value = "off")]
+    redundancy: Redundancy,
+
+    /// How LTP's headers look.
+    #[arg(long, value_enum, default_value = "full")]
+    header: Header,
+
+    /// Authenticate every datagram of LTP.
+    #[arg(long)]
+    key: bool,
 
     /// Write the histograms to this file, as a log that HdrHistogram's tools read.
     #[arg(long, value_name = "FILE")]
@@ -146,6 +158,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         seconds: args.seconds,
         rate: args.rate,
         rto_min: args.rto_min,
+        ltp: args.ltp(),
         idle: args.idle.name(),
         place: args.place(&peer),
         measured: tallies
@@ -231,8 +244,17 @@ impl Args {
             span_ns: self.seconds.0 / rounds,
             interval_ns: self.rate.map(|rate| 1_000_000_000 / rate),
             rto_min: self.rto_min,
+            ltp: self.ltp(),
             boot_id: plan::boot_id(),
             near_port: 0,
+        }
+    }
+
+    const fn ltp(&self) -> LtpOptions {
+        LtpOptions {
+            redundancy: self.redundancy,
+            header: self.header,
+            has_key: self.key,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is measured and how: agreed between the two ends before each run.
 
 use clap::ValueEnum;
+use proto::ltp;
 use serde::{Deserialize, Serialize};
 use types::Duration;
 
@@ -18,6 +19,10 @@ pub(crate) enum Rung {
     Udp,
     /// Our LTP link over UDP: numbered, acknowledged, repaired
     Ltp,
+    /// Bare frames over AF_XDP
+    AfxdpBare,
+    /// Our LTP link over AF_XDP
+    Afxdp,
 }
 
 /// How messages follow each other.
@@ -42,6 +47,39 @@ pub(crate) enum RtoMin {
     Lowest,
 }
 
+/// What LTP sends more than once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Redundancy {
+    /// Nothing
+    Off,
+    /// Each datagram on two paths, here two ports
+    Paths,
+    /// Each datagram twice
+    Twice,
+    /// Messages that are not acknowledged yet, with the next ones
+    Repeat,
+}
+
+/// How LTP's headers look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Header {
+    /// 16 bytes
+    Full,
+    /// 8 bytes
+    Compact,
+}
+
+/// What is chosen of LTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct LtpOptions {
+    pub(super) redundancy: Redundancy,
+    pub(super) header: Header,
+    /// Every datagram carries the tag that authenticates it.
+    pub(super) has_key: bool,
+}
+
 /// One run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
@@ -56,6 +94,7 @@ pub(super) struct Plan {
     /// Messages have a planned time, one each so many nanoseconds.
     pub(super) interval_ns: Option<u64>,
     pub(super) rto_min: RtoMin,
+    pub(super) ltp: LtpOptions,
     /// The kernel that the near end runs on: ends on one kernel have one clock.
     pub(super) boot_id: String,
     /// Where the near end's bare UDP socket is.
@@ -67,7 +106,15 @@ pub(super) const VERSION: u32 = 1;
 
 impl Rung {
     /// From the plainest to the fastest, as the ladder shows them.
-    pub(super) const ALL: [Self; 5] = [Self::TcpUntuned, Self::TcpBare, Self::Tcp, Self::Udp, Self::Ltp];
+    pub(super) const ALL: [Self; 7] = [
+        Self::TcpUntuned,
+        Self::TcpBare,
+        Self::Tcp,
+        Self::Udp,
+        Self::Ltp,
+        Self::AfxdpBare,
+        Self::Afxdp,
+    ];
 
     /// What the others are held against.
     pub(super) const FLOOR: Self = Self::Udp;
@@ -80,6 +127,8 @@ impl Rung {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Ltp => "ltp",
+            Self::AfxdpBare => "afxdp-bare",
+            Self::Afxdp => "afxdp",
         }
     }
 
@@ -91,6 +140,28 @@ impl Rung {
             Self::Tcp => "our TCP link: SoupBinTCP framing, numbered and acknowledged both ways",
             Self::Udp => "a bare UDP socket; the floor",
             Self::Ltp => "our LTP link over UDP: numbered, acknowledged, repaired",
+            Self::AfxdpBare => "bare frames over AF_XDP",
+            Self::Afxdp => "our LTP link over AF_XDP",
+        }
+    }
+}
+
+impl From<Redundancy> for ltp::Redundancy {
+    fn from(redundancy: Redundancy) -> Self {
+        match redundancy {
+            Redundancy::Off => Self::Off,
+            Redundancy::Paths => Self::Paths,
+            Redundancy::Twice => Self::Twice,
+            Redundancy::Repeat => Self::Repeat,
+        }
+    }
+}
+
+impl From<Header> for ltp::HeaderForm {
+    fn from(header: Header) -> Self {
+        match header {
+            Header::Full => Self::Full,
+            Header::Compact => Self::Compact,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was measured, as text, JSON and histograms.
 
-use super::plan::{Mode, RtoMin, Rung};
+use super::plan::{Header, LtpOptions, Mode, Redundancy, RtoMin, Rung};
 use super::run::Tally;
 use crate::{Failure, recording};
 use latency::HistogramLog;
@@ -18,6 +18,7 @@ pub(super) struct Ladder {
     pub(super) seconds: Duration,
     pub(super) rate: Option<u64>,
     pub(super) rto_min: RtoMin,
+    pub(super) ltp: LtpOptions,
     pub(super) idle: &'static str,
     /// Where both ends were.
     pub(super) place: String,
@@ -60,8 +61,8 @@ impl Ladder {
             let _ = writeln!(text, "{}", self.row(link, tally));
         }
         for (link, tally) in self.rungs() {
-            let _ = writeln!(text, "{:<12} {}", link.name(), link.what());
-            if let Some(options) = tally.options.as_deref().filter(|_| link != Rung::Udp) {
+            let _ = writeln!(text, "{:<12} {}{}", link.name(), link.what(), self.chosen(link));
+            if let Some(options) = &tally.options {
                 let _ = writeln!(text, "{:<12} {options}", "");
             }
         }
@@ -69,6 +70,29 @@ impl Ladder {
             let _ = writeln!(text, "{:<12} skipped: {why}", link.name());
         }
         text
+    }
+
+    /// What was chosen of LTP, where it is not the default.
+    fn chosen(&self, link: Rung) -> String {
+        if !matches!(link, Rung::Ltp | Rung::Afxdp) {
+            return String::new();
+        }
+        let redundancy = match self.ltp.redundancy {
+            Redundancy::Off => "",
+            Redundancy::Paths => "; each datagram on two paths",
+            Redundancy::Twice => "; each datagram twice",
+            Redundancy::Repeat => "; messages repeated",
+        };
+        let header = match self.ltp.header {
+            Header::Full => "",
+            Header::Compact => "; headers of 8 bytes",
+        };
+        let key = if self.ltp.has_key {
+            "; every datagram authenticated"
+        } else {
+            ""
+        };
+        format!("{redundancy}{header}{key}")
     }
 
     fn row(&self, link: Rung, tally: &Tally) -> String {
@@ -135,6 +159,9 @@ impl Ladder {
             "place": self.place,
             "idle": self.idle,
             "rto_min": self.rto_min,
+            "redundancy": self.ltp.redundancy,
+            "header": self.ltp.header,
+            "key": self.ltp.has_key,
             "options": tally.options,
             "cpu": net::host::cpu_model(),
             "kernel": net::host::kernel(),

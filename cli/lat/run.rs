@@ -1,16 +1,17 @@
 //! One run of one rung: builds its ends, lets them go, counts.
 
 use super::control::Control;
-use super::ends::{self, FarEnd, NearEnd};
+use super::ends::{self, FarAddress, NearEnd};
 use super::plan::{Mode, Plan, boot_id};
 use crate::Failure;
 use latency::Histogram;
 use latency::clock::Clock;
-use net::measure::{self, AnyEnd, Echo, End, Idle, Length, Pace, Placement, RoundTrips, Side, Sink, Stream};
+use net::measure::{self, AnyEnd, Echo, End, Idle, Length, Pace, Part, Placement, RoundTrips, Sink, Stream};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use types::{Duration, Timestamp};
 
@@ -47,8 +48,8 @@ pub(super) struct FarCounts {
 /// What the far end answers to a plan.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// It is ready; the data go here.
-    Ready { port: u16 },
+    /// It is ready, and there.
+    Ready(FarAddress),
     /// It cannot; the reason.
     Refused(String),
 }
@@ -56,73 +57,67 @@ pub(super) enum Answer {
 /// What the near end says when it is done.
 pub(super) const DONE: &str = "done";
 
-/// Who lets a near side take its turns.
-trait Runner {
-    fn run<N: Side + Send>(&mut self, near: &mut N) -> io::Result<()>;
-}
-
-/// The far side is here too.
-struct Both<'a, F> {
-    far: &'a mut F,
-    placement: Placement,
-    idle: Idle,
-}
-
-/// The far side is elsewhere.
-struct Alone {
-    cpu: usize,
-    idle: Idle,
-}
-
-impl<F: Side + Send> Runner for Both<'_, F> {
-    fn run<N: Side + Send>(&mut self, near: &mut N) -> io::Result<()> {
-        measure::both(near, self.far, self.placement, self.idle)
-    }
-}
-
-impl Runner for Alone {
-    fn run<N: Side + Send>(&mut self, near: &mut N) -> io::Result<()> {
-        // A thread of its own: this one keeps its CPUs.
-        thread::scope(|scope| {
-            let asking = scope.spawn(|| {
-                net::cpu::pin(self.cpu)?;
-                measure::run_near(near, self.idle, || false)
-            });
-            asking.join().expect("the near thread does not panic")
-        })
-    }
+/// What was read off the near side.
+struct NearCounts {
+    planned: u64,
+    sent: u64,
+    answered: u64,
+    span: Duration,
+    retransmits: u64,
+    options: Option<String>,
 }
 
 /// Both ends in this process.
 pub(super) fn here(plan: &Plan, placement: Placement, idle: Idle, clock: Clock, tally: &mut Tally) -> io::Result<()> {
+    let local = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let mut plan = plan.clone();
+    let prepared = NearEnd::prepare(&mut plan, local)?;
     tally.started.get_or_insert(clock.now());
-    let (near, far) = ends::pair(plan, clock)?;
+    let plan = &plan;
+    let (tell, told) = mpsc::channel();
+    // `tell` goes with the call, whatever comes of it: a far end that fails is not waited for.
+    let open_far = move || -> io::Result<AnyEnd> {
+        let tell = tell;
+        let (end, address) = ends::open_far(plan, SocketAddr::from((local, 0)), local, clock)?;
+        // Nobody waits for it when the near end has failed.
+        let _ = tell.send(address);
+        Ok(end)
+    };
+    let open_near = move || -> io::Result<AnyEnd> {
+        let address = told.recv().map_err(|_| io::ErrorKind::NotConnected)?;
+        prepared.open(plan, local, address, clock)
+    };
     let now = move || clock.now();
     if plan.mode == Mode::OneWay {
-        let mut histogram = std::mem::take(&mut tally.histogram);
-        let mut far = Sink::new(far, now, plan.size, |took| histogram.record(took));
-        let runner = Both {
-            far: &mut far,
-            placement,
-            idle,
+        let histogram = &mut tally.histogram;
+        let record = |took| histogram.record(took);
+        let far = Part {
+            make: || Ok(Sink::new(open_far()?, now, plan.size, record)),
+            read: |far: Sink<AnyEnd, _, _>| far_counts(far.received(), far.end()),
         };
-        let ran = stream(plan, near, now, tally, runner);
-        let ((received, span), retransmits) = (far.received(), far.end().retransmits());
-        tally.histogram = histogram;
-        tally.add_received(received, span);
-        tally.retransmits += retransmits;
-        ran
+        let near = Part {
+            make: || Ok(stream(plan, open_near()?, now)),
+            read: |near: Stream<AnyEnd, _>| near_counts_of_stream(plan, &near),
+        };
+        let (near, far) = measure::both(near, far, placement, idle)?;
+        tally.add(near);
+        tally.add_stream(&far);
     } else {
-        let mut far = Echo::new(far, now, plan.size);
-        let runner = Both {
-            far: &mut far,
-            placement,
-            idle,
+        let histogram = &mut tally.histogram;
+        let record = |took| histogram.record(took);
+        let far = Part {
+            make: || Ok(Echo::new(open_far()?, now, plan.size)),
+            read: |far: Echo<AnyEnd, _>| far.end().retransmits(),
         };
-        let ran = round_trips(plan, near, now, tally, runner);
-        tally.retransmits += far.end().retransmits();
-        ran
+        let near = Part {
+            make: || Ok(round_trips(plan, open_near()?, now, record)),
+            read: |near: RoundTrips<AnyEnd, _, _>| near_counts(near),
+        };
+        let (near, retransmits) = measure::both(near, far, placement, idle)?;
+        tally.add(near);
+        tally.retransmits += retransmits;
     }
+    Ok(())
 }
 
 /// The near end in this process; the far one listens for us at the other side of `control`.
@@ -134,32 +129,36 @@ pub(super) fn near(
     clock: Clock,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
+    let local = control.local()?.ip();
     let mut plan = plan.clone();
-    let prepared = NearEnd::prepare(&mut plan, control.local()?.ip())?;
+    let prepared = NearEnd::prepare(&mut plan, local)?;
     control.send(&plan)?;
-    let port = match control.receive()? {
-        Answer::Ready { port } => port,
+    let far = match control.receive()? {
+        Answer::Ready(address) => address,
         Answer::Refused(why) => return Err(Failure::new(format_args!("the listening end: {why}"))),
     };
-    let far = SocketAddr::from((control.peer()?.ip(), port));
     tally.started.get_or_insert(clock.now());
     let now = move || clock.now();
-    let ran = prepared.open(&plan, far, clock).and_then(|end| {
-        let runner = Alone { cpu, idle };
-        match plan.mode {
-            Mode::OneWay => stream(&plan, end, now, tally, runner),
-            _ => round_trips(&plan, end, now, tally, runner),
+    let histogram = &mut tally.histogram;
+    let ran = measure::on_cpu(cpu, || {
+        let end = prepared.open(&plan, local, far, clock)?;
+        if plan.mode == Mode::OneWay {
+            let mut near = stream(&plan, end, now);
+            measure::run_near(&mut near, idle, || false)?;
+            Ok(near_counts_of_stream(&plan, &near))
+        } else {
+            let mut near = round_trips(&plan, end, now, |took| histogram.record(took));
+            measure::run_near(&mut near, idle, || false)?;
+            Ok(near_counts(near))
         }
     });
     control.send(&DONE)?;
-    let counts: FarCounts = control.receive()?;
-    ran?;
-    tally.retransmits += counts.retransmits;
-    if plan.mode == Mode::OneWay {
-        tally.add_received(counts.received, Duration(counts.span_ns));
-        if !counts.histogram.is_empty() {
-            tally.histogram.add_bytes(&counts.histogram)?;
-        }
+    let counts = control.receive::<Result<FarCounts, String>>()?;
+    tally.add(ran?);
+    let counts = counts.map_err(|why| Failure::new(format_args!("the listening end: {why}")))?;
+    tally.add_stream(&counts);
+    if !counts.histogram.is_empty() {
+        tally.histogram.add_bytes(&counts.histogram)?;
     }
     Ok(())
 }
@@ -173,104 +172,131 @@ pub(super) fn far(
     idle: Idle,
     clock: Clock,
 ) -> Result<(), Failure> {
-    let (end, port) = match FarEnd::open(plan, local, control.peer()?.ip(), clock) {
-        Ok(opened) => opened,
-        Err(error) => {
-            control.send(&Answer::Refused(error.to_string()))?;
-            return Ok(());
-        }
-    };
-    control.send(&Answer::Ready { port })?;
-    let end = end.wait()?;
+    let near = control.peer()?.ip();
     let is_over = AtomicBool::new(false);
-    let has_one_clock = plan.boot_id == boot_id();
-    let now = move || clock.now();
-    let counts = thread::scope(|scope| -> Result<FarCounts, Failure> {
-        let answering = scope.spawn(|| -> io::Result<FarCounts> {
-            net::cpu::pin(cpu)?;
-            let over = || is_over.load(Ordering::Acquire);
-            if plan.mode == Mode::OneWay {
-                let mut histogram = Histogram::new();
-                let mut sink = Sink::new(end, now, plan.size, |took| histogram.record(took));
-                measure::run_until(&mut sink, idle, over)?;
-                let ((received, span), retransmits) = (sink.received(), sink.end().retransmits());
-                let histogram = if has_one_clock {
-                    histogram.to_bytes()
-                } else {
-                    Vec::new()
+    let (tell, told) = mpsc::channel();
+    let counts = thread::scope(|scope| -> Result<Option<io::Result<FarCounts>>, Failure> {
+        let is_over = &is_over;
+        let answering = scope.spawn(move || {
+            measure::on_cpu(cpu, || {
+                let (end, address) = match ends::open_far(plan, local, near, clock) {
+                    Ok(opened) => opened,
+                    Err(error) => {
+                        let _ = tell.send(Answer::Refused(error.to_string()));
+                        return Err(error);
+                    }
                 };
-                Ok(FarCounts {
-                    received,
-                    span_ns: span.0,
-                    retransmits,
-                    histogram,
-                })
-            } else {
-                let mut echo = Echo::new(end, now, plan.size);
-                measure::run_until(&mut echo, idle, over)?;
-                let retransmits = echo.end().retransmits();
-                Ok(FarCounts {
-                    retransmits,
-                    ..FarCounts::default()
-                })
-            }
+                let _ = tell.send(Answer::Ready(address));
+                answer(plan, end, idle, clock, is_over)
+            })
         });
-        let done = control.receive::<String>();
+        let told = told
+            .recv()
+            .unwrap_or_else(|_| Answer::Refused(format!("CPU {cpu} is not permitted")));
+        let answered = control.send(&told);
+        let is_ready = matches!(told, Answer::Ready(_));
+        let done = match answered {
+            Ok(()) if is_ready => control.receive::<String>().map(drop),
+            other => other,
+        };
         is_over.store(true, Ordering::Release);
         let counts = answering.join().expect("the far thread does not panic");
         done?;
-        Ok(counts?)
+        Ok(is_ready.then_some(counts))
     })?;
-    control.send(&counts)
+    match counts {
+        Some(counts) => control.send(&counts.map_err(|error| error.to_string())),
+        // It was told already.
+        None => Ok(()),
+    }
 }
 
-/// Round trips from this end.
-fn round_trips(
+/// Echoes or drains until the near end is done.
+fn answer(plan: &Plan, end: AnyEnd, idle: Idle, clock: Clock, is_over: &AtomicBool) -> io::Result<FarCounts> {
+    let now = move || clock.now();
+    let over = || is_over.load(Ordering::Acquire);
+    if plan.mode != Mode::OneWay {
+        let mut echo = Echo::new(end, now, plan.size);
+        measure::run_until(&mut echo, idle, over)?;
+        let retransmits = echo.end().retransmits();
+        return Ok(FarCounts {
+            retransmits,
+            ..FarCounts::default()
+        });
+    }
+    let mut histogram = Histogram::new();
+    let mut sink = Sink::new(end, now, plan.size, |took| histogram.record(took));
+    measure::run_until(&mut sink, idle, over)?;
+    let mut counts = far_counts(sink.received(), sink.end());
+    // Ends on one kernel have one clock.
+    if plan.boot_id == boot_id() {
+        counts.histogram = histogram.to_bytes();
+    }
+    Ok(counts)
+}
+
+fn stream<C: Fn() -> Timestamp>(plan: &Plan, end: AnyEnd, clock: C) -> Stream<AnyEnd, C> {
+    Stream::new(end, clock, plan.size, plan.interval(), plan.span())
+}
+
+fn round_trips<C: Fn() -> Timestamp, R: FnMut(Duration)>(
     plan: &Plan,
     end: AnyEnd,
-    clock: impl Fn() -> Timestamp + Send,
-    tally: &mut Tally,
-    mut runner: impl Runner,
-) -> io::Result<()> {
+    clock: C,
+    record: R,
+) -> RoundTrips<AnyEnd, C, R> {
     let pace = plan.interval().map_or(Pace::PingPong, Pace::Every);
-    let histogram = &mut tally.histogram;
-    let record = |took| histogram.record(took);
-    let mut near = RoundTrips::new(end, clock, plan.size, pace, Length::Span(plan.span()), record);
-    let ran = runner.run(&mut near);
-    let (counts, end) = (near.counts(), near.into_end());
-    tally.planned += counts.planned;
-    tally.sent += counts.sent;
-    tally.add_received(counts.answered, counts.span);
-    tally.add_end(&end);
-    ran
+    RoundTrips::new(end, clock, plan.size, pace, Length::Span(plan.span()), record)
 }
 
-/// A stream from this end. What arrived, the far end knows.
-fn stream(
-    plan: &Plan,
-    end: AnyEnd,
-    clock: impl Fn() -> Timestamp + Send,
-    tally: &mut Tally,
-    mut runner: impl Runner,
-) -> io::Result<()> {
-    let mut near = Stream::new(end, clock, plan.size, plan.interval(), plan.span());
-    let ran = runner.run(&mut near);
-    tally.planned += plan
-        .interval()
-        .map_or(near.sent(), |interval| plan.span().0 / interval.0);
-    tally.sent += near.sent();
-    tally.add_end(near.end());
-    ran
+fn near_counts<C: Fn() -> Timestamp, R: FnMut(Duration)>(near: RoundTrips<AnyEnd, C, R>) -> NearCounts {
+    let (counts, end) = (near.counts(), near.into_end());
+    NearCounts {
+        planned: counts.planned,
+        sent: counts.sent,
+        answered: counts.answered,
+        span: counts.span,
+        retransmits: end.retransmits(),
+        options: end.readback().map(ToString::to_string),
+    }
+}
+
+/// What arrived of a stream, the far end knows.
+fn near_counts_of_stream<C: Fn() -> Timestamp>(plan: &Plan, near: &Stream<AnyEnd, C>) -> NearCounts {
+    let planned = plan.interval().map(|interval| plan.span().0 / interval.0);
+    NearCounts {
+        planned: planned.unwrap_or(near.sent()),
+        sent: near.sent(),
+        answered: 0,
+        span: Duration(0),
+        retransmits: near.end().retransmits(),
+        options: near.end().readback().map(ToString::to_string),
+    }
+}
+
+fn far_counts((received, span): (u64, Duration), end: &AnyEnd) -> FarCounts {
+    FarCounts {
+        received,
+        span_ns: span.0,
+        retransmits: end.retransmits(),
+        histogram: Vec::new(),
+    }
 }
 
 impl Tally {
-    fn add_received(&mut self, count: u64, span: Duration) {
-        self.arrived += count;
-        self.span = Duration(self.span.0 + span.0);
+    fn add(&mut self, near: NearCounts) {
+        self.planned += near.planned;
+        self.sent += near.sent;
+        self.arrived += near.answered;
+        self.span = Duration(self.span.0 + near.span.0);
+        self.retransmits += near.retransmits;
+        self.options = near.options;
     }
 
-    fn add_end(&mut self, near: &AnyEnd) {
-        self.retransmits += near.retransmits();
-        self.options = near.readback().map(ToString::to_string);
+    /// What the far end counted; nothing but retransmits unless it was a stream.
+    fn add_stream(&mut self, far: &FarCounts) {
+        self.arrived += far.received;
+        self.span = Duration(self.span.0 + far.span_ns);
+        self.retransmits += far.retransmits;
     }
 }

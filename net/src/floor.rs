@@ -3,7 +3,7 @@
 //! A latency means something only beside the floor measured in the same run, because one machine has fast and slow
 //! hours. So these are functions that a run calls, and not numbers in a document.
 
-use crate::measure::{self, BareDatagrams, BareTcp, Echo, End, Idle, Length, Pace, Placement, RoundTrips};
+use crate::measure::{self, BareDatagrams, BareTcp, Echo, End, Idle, Length, Pace, Part, Placement, RoundTrips};
 use crate::options::{TcpOptions, UdpOptions};
 use crate::tcp::{TcpListener, TcpStream};
 use crate::udp::UdpPeer;
@@ -39,10 +39,7 @@ pub fn udp_round_trip(cpu_a: usize, cpu_b: usize, count: usize) -> io::Result<Ve
 }
 
 /// The two ends of a connection over loopback.
-///
-/// # Errors
-/// Loopback fails.
-pub fn tcp_pair(options: &TcpOptions) -> io::Result<(TcpStream, TcpStream)> {
+pub(crate) fn tcp_pair(options: &TcpOptions) -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind(localhost(), options)?;
     let near = TcpStream::connect(listener.local_addr()?, options, Duration::from_secs(5))?;
     loop {
@@ -53,10 +50,7 @@ pub fn tcp_pair(options: &TcpOptions) -> io::Result<(TcpStream, TcpStream)> {
 }
 
 /// Two sockets on loopback that are connected to each other.
-///
-/// # Errors
-/// Loopback fails.
-pub fn udp_pair(options: &UdpOptions) -> io::Result<(UdpPeer, UdpPeer)> {
+pub(crate) fn udp_pair(options: &UdpOptions) -> io::Result<(UdpPeer, UdpPeer)> {
     let near = UdpPeer::learn(localhost(), options)?;
     let far = UdpPeer::learn(localhost(), options)?;
     let (near_address, far_address) = (near.local_addr()?, far.local_addr()?);
@@ -66,17 +60,32 @@ pub fn udp_pair(options: &UdpOptions) -> io::Result<(UdpPeer, UdpPeer)> {
 fn round_trips<E: End + Send>(near: E, far: E, cpu_a: usize, cpu_b: usize, count: usize) -> io::Result<Vec<u64>> {
     let start = Instant::now();
     let clock = || Timestamp(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    let mut samples = Vec::with_capacity(count);
     let placement = if cpu_a == cpu_b {
         Placement::One(cpu_a)
     } else {
         Placement::Two(cpu_a, cpu_b)
     };
+    let mut samples = Vec::with_capacity(count);
     let record = |took: Duration| samples.push(took.0);
     let length = Length::Trips(count as u64);
-    let mut near = RoundTrips::new(near, clock, MESSAGE_LENGTH, Pace::PingPong, length, record);
-    let mut far = Echo::new(far, clock, MESSAGE_LENGTH);
-    measure::both(&mut near, &mut far, placement, Idle::Spin)?;
+    let near = Part {
+        make: || {
+            Ok(RoundTrips::new(
+                near,
+                clock,
+                MESSAGE_LENGTH,
+                Pace::PingPong,
+                length,
+                record,
+            ))
+        },
+        read: drop,
+    };
+    let far = Part {
+        make: || Ok(Echo::new(far, clock, MESSAGE_LENGTH)),
+        read: drop,
+    };
+    measure::both(near, far, placement, Idle::Spin)?;
     Ok(samples)
 }
 

@@ -1,9 +1,12 @@
 //! Facts of this host that decide whether a program can run, and that a recording carries.
 
+use std::ffi::CStr;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
 
 /// A resource limit of this process. `None` is unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +88,49 @@ pub fn kernel() -> String {
 #[must_use]
 pub fn name() -> String {
     first_line("/proc/sys/kernel/hostname")
+}
+
+/// Name of the interface that has this address; `None` when none has.
+#[must_use]
+pub fn interface_of(address: IpAddr) -> Option<String> {
+    let mut first = ptr::null_mut();
+    // SAFETY: the kernel's list is written to `first`, and freed below.
+    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
+        return None;
+    }
+    let mut found = None;
+    let mut next = first;
+    // SAFETY: a list of `ifaddrs`, each of which lives until `freeifaddrs`; the last one's successor is null.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        next = entry.ifa_next;
+        if found.is_none() && ip_of(entry.ifa_addr) == Some(address) {
+            // SAFETY: a string that ends with a zero.
+            let name = unsafe { CStr::from_ptr(entry.ifa_name) };
+            found = Some(name.to_string_lossy().into_owned());
+        }
+    }
+    // SAFETY: the list that `getifaddrs` gave, once.
+    unsafe { libc::freeifaddrs(first) };
+    found
+}
+
+/// The address in a `sockaddr`, if it is one of IP.
+fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: null or a `sockaddr`, as `getifaddrs` has it.
+    let family = unsafe { address.as_ref() }?.sa_family;
+    match i32::from(family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is one. It may not be aligned as one.
+            let address = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let address = unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
+        }
+        _ => None,
+    }
 }
 
 /// Model of the first CPU.
@@ -200,6 +246,12 @@ mod tests {
                 .soft
                 .is_none_or(|soft| memlock().hard.is_none_or(|hard| soft <= hard))
         );
+    }
+
+    #[test]
+    fn loopback_has_its_address_and_nobody_has_another() {
+        assert_eq!(interface_of(Ipv4Addr::LOCALHOST.into()).as_deref(), Some("lo"));
+        assert_eq!(interface_of(Ipv4Addr::new(192, 0, 2, 1).into()), None);
     }
 
     #[test]

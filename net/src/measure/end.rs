@@ -1,11 +1,11 @@
 //! The ends that are measured: bare sockets, and links.
 
 use crate::buffer::StreamBuffer;
+use crate::carrier::Carrier;
 use crate::datagram::Datagram;
 use crate::link::{AnyLink, Link, LinkEvent};
 use crate::options::Readback;
-use crate::tcp::{Received, TcpStream};
-use crate::udp::UdpPeer;
+use crate::tcp::{Received, TcpListener, TcpStream};
 use std::io;
 use types::Timestamp;
 
@@ -45,7 +45,9 @@ pub trait End {
 /// A bare TCP socket: messages of a fixed length and nothing around them.
 #[derive(Debug)]
 pub struct BareTcp {
-    stream: TcpStream,
+    /// `None` while nobody has connected.
+    stream: Option<TcpStream>,
+    listener: Option<TcpListener>,
     input: StreamBuffer,
     output: StreamBuffer,
 }
@@ -77,8 +79,8 @@ pub struct Linked {
 pub enum AnyEnd {
     /// A bare TCP socket.
     Tcp(BareTcp),
-    /// A bare UDP socket.
-    Udp(BareDatagrams<UdpPeer>),
+    /// A bare carrier of datagrams.
+    Datagrams(BareDatagrams<Carrier>),
     /// A link.
     Link(Linked),
 }
@@ -93,8 +95,19 @@ impl BareTcp {
     /// An end over a connection.
     #[must_use]
     pub fn new(stream: TcpStream) -> Self {
+        Self::with(Some(stream), None)
+    }
+
+    /// An end over the first connection that comes in.
+    #[must_use]
+    pub fn listening(listener: TcpListener) -> Self {
+        Self::with(None, Some(listener))
+    }
+
+    fn with(stream: Option<TcpStream>, listener: Option<TcpListener>) -> Self {
         Self {
             stream,
+            listener,
             input: StreamBuffer::new(STREAM_BYTES),
             output: StreamBuffer::new(STREAM_BYTES),
         }
@@ -107,7 +120,7 @@ impl End for BareTcp {
     }
 
     fn is_up(&self) -> bool {
-        true
+        self.stream.is_some()
     }
 
     fn send(&mut self, message: &[u8]) -> io::Result<bool> {
@@ -120,11 +133,20 @@ impl End for BareTcp {
     }
 
     fn flush(&mut self, _: Timestamp) -> io::Result<()> {
-        self.output.send(&mut self.stream).map(|_| ())
+        match &mut self.stream {
+            Some(stream) => self.output.send(stream).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     fn recv(&mut self, _: Timestamp, message: &mut [u8]) -> io::Result<bool> {
-        if self.input.bytes().len() < message.len() && self.input.receive(&mut self.stream)? == Received::Closed {
+        let Some(stream) = &mut self.stream else {
+            if let Some(listener) = &self.listener {
+                self.stream = listener.accept()?.map(|(stream, _)| stream);
+            }
+            return Ok(false);
+        };
+        if self.input.bytes().len() < message.len() && self.input.receive(stream)? == Received::Closed {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
         let Some(bytes) = self.input.bytes().get(..message.len()) else {
@@ -136,11 +158,13 @@ impl End for BareTcp {
     }
 
     fn is_drained(&self) -> bool {
-        self.output.is_empty() && self.stream.unacknowledged().is_ok_and(|bytes| bytes == 0)
+        let stream = self.stream.as_ref();
+        self.output.is_empty() && stream.is_some_and(|stream| stream.unacknowledged().is_ok_and(|bytes| bytes == 0))
     }
 
     fn retransmits(&self) -> u64 {
-        self.stream.retransmits().map_or(0, u64::from)
+        let stream = self.stream.as_ref();
+        stream.and_then(|stream| stream.retransmits().ok()).map_or(0, u64::from)
     }
 }
 
@@ -184,7 +208,7 @@ impl<D: Datagram> End for BareDatagrams<D> {
         if self.queued > 0 && self.socket.send(&self.output[..self.queued])? {
             self.queued = 0;
         }
-        Ok(())
+        self.socket.flush()
     }
 
     fn recv(&mut self, _: Timestamp, message: &mut [u8]) -> io::Result<bool> {
@@ -255,6 +279,8 @@ impl End for Linked {
             match event {
                 LinkEvent::Message { .. } => return Ok(true),
                 LinkEvent::Up => self.was_up = true,
+                // Nothing here grants open orders, and a path that is down is still a way.
+                LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
                 // While it comes up, the other end may not be there yet: the link tries again by itself.
                 LinkEvent::Down(_) if !self.was_up => {}
                 LinkEvent::Down(reason) => {
@@ -278,12 +304,12 @@ impl End for Linked {
 }
 
 impl AnyEnd {
-    /// What the kernel gave for each option of the socket; `None` while there is none.
+    /// What the kernel gave for each option of a TCP socket; `None` while there is none.
     #[must_use]
     pub fn readback(&self) -> Option<&Readback> {
         match self {
-            Self::Tcp(end) => Some(end.stream.readback()),
-            Self::Udp(end) => Some(end.socket.readback()),
+            Self::Tcp(end) => end.stream.as_ref().map(TcpStream::readback),
+            Self::Datagrams(_) => None,
             Self::Link(end) => end.link.tcp_readback(),
         }
     }
@@ -294,7 +320,7 @@ macro_rules! with {
     ($any:expr, $end:ident => $call:expr) => {
         match $any {
             AnyEnd::Tcp($end) => $call,
-            AnyEnd::Udp($end) => $call,
+            AnyEnd::Datagrams($end) => $call,
             AnyEnd::Link($end) => $call,
         }
     };

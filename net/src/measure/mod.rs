@@ -87,51 +87,81 @@ impl Idle {
     }
 }
 
-/// Runs both sides until the near one is done. The caller's thread only waits.
+/// One side: how it is made, and what is read off it when the run is over. Both happen on the thread that runs it, which
+/// some carriers never leave.
+#[derive(Debug)]
+pub struct Part<M, R> {
+    /// Makes it.
+    pub make: M,
+    /// Reads it off.
+    pub read: R,
+}
+
+/// Makes and runs both sides until the near one is done; the far one is made first where they share a thread. The caller's
+/// thread only waits. Gives what was read off each.
 ///
 /// # Errors
-/// A CPU is not permitted, or a side fails.
-pub fn both<N: Side + Send, F: Side + Send>(
-    near: &mut N,
-    far: &mut F,
+/// A CPU is not permitted, or a side cannot be made or fails.
+pub fn both<N: Side, F: Side, A: Send, B: Send>(
+    near: Part<impl FnOnce() -> io::Result<N> + Send, impl FnOnce(N) -> A + Send>,
+    far: Part<impl FnOnce() -> io::Result<F> + Send, impl FnOnce(F) -> B + Send>,
     placement: Placement,
     idle: Idle,
-) -> io::Result<()> {
-    match placement {
-        Placement::Two(near_cpu, far_cpu) => {
-            // Whoever ends, by finishing or by failing, ends the other.
-            let done = AtomicBool::new(false);
-            let ending = |result| {
-                done.store(true, Ordering::Release);
-                result
-            };
-            thread::scope(|scope| {
-                let answering = scope.spawn(|| {
-                    ending(
-                        cpu::pin(far_cpu)
-                            .map_err(io::Error::from)
-                            .and_then(|()| run_until(far, idle, || done.load(Ordering::Acquire))),
-                    )
-                });
-                let asking = scope.spawn(|| {
-                    ending(
-                        cpu::pin(near_cpu)
-                            .map_err(io::Error::from)
-                            .and_then(|()| run_near(near, idle, || done.load(Ordering::Relaxed))),
-                    )
-                });
-                let asked = asking.join().expect("the near thread does not panic");
-                let answered = answering.join().expect("the far thread does not panic");
-                answered.and(asked)
-            })
-        }
-        Placement::One(cpu) => thread::scope(|scope| {
-            let turns = scope.spawn(|| {
-                cpu::pin(cpu)?;
-                take_turns(near, far, idle)
+) -> io::Result<(A, B)> {
+    let (near_cpu, far_cpu) = match placement {
+        Placement::Two(near_cpu, far_cpu) => (near_cpu, far_cpu),
+        Placement::One(cpu) => {
+            return on_cpu(cpu, || {
+                let (mut far_side, mut near_side) = ((far.make)()?, (near.make)()?);
+                take_turns(&mut near_side, &mut far_side, idle)?;
+                Ok(((near.read)(near_side), (far.read)(far_side)))
             });
-            turns.join().expect("the thread does not panic")
-        }),
+        }
+    };
+    // Whoever ends, by finishing or by failing, ends the other.
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let answering = scope.spawn(|| {
+            let _ending = Ending(&done);
+            cpu::pin(far_cpu)?;
+            let mut side = (far.make)()?;
+            run_until(&mut side, idle, || done.load(Ordering::Acquire))?;
+            Ok((far.read)(side))
+        });
+        let asking = scope.spawn(|| {
+            let _ending = Ending(&done);
+            cpu::pin(near_cpu)?;
+            let mut side = (near.make)()?;
+            run_near(&mut side, idle, || done.load(Ordering::Relaxed))?;
+            Ok((near.read)(side))
+        });
+        let asked: io::Result<A> = asking.join().expect("the near thread does not panic");
+        let answered: io::Result<B> = answering.join().expect("the far thread does not panic");
+        let answered = answered?;
+        Ok((asked?, answered))
+    })
+}
+
+/// Does something on a thread of its own on this CPU. The caller's thread only waits, and keeps its own CPUs.
+///
+/// # Errors
+/// The CPU is not permitted, or what is done fails.
+pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            cpu::pin(cpu)?;
+            work()
+        });
+        thread.join().expect("the thread does not panic")
+    })
+}
+
+/// Says that a thread has ended, however it ends.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 

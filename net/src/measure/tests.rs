@@ -1,6 +1,7 @@
 //! The loops over a carrier in memory with virtual time, and over real sockets.
 
 use super::*;
+use crate::carrier::{Carrier, CarrierConfig};
 use crate::link::{AnyLink, LinkConfig, LinkEnd, LtpLinkConfig, Resume, TcpLinkConfig};
 use crate::options::{TcpOptions, UdpOptions};
 use crate::{cpu, floor};
@@ -9,6 +10,7 @@ use proto::soup::{Password, SessionName, UserName};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::mpsc;
 use std::time::Instant;
 use types::{Duration, SessionId, Timestamp};
 
@@ -163,27 +165,56 @@ fn linked(is_tcp: bool, end: LinkEnd) -> AnyLink {
         let mut ltp = ltp::Config::new(SessionId(1), 64, SIZE);
         // Neighbours take the processor away.
         ltp.dead_after = 2_000;
-        let udp = UdpOptions::default();
-        LinkConfig::Ltp(LtpLinkConfig { end, ltp, udp })
+        let carrier = CarrierConfig::Udp(UdpOptions::default());
+        LinkConfig::Ltp(LtpLinkConfig {
+            end,
+            ltp,
+            carrier,
+            second: None,
+        })
     };
     AnyLink::new(&config, 1, Resume::START).unwrap()
 }
 
-/// Both ends over loopback, of each kind.
-fn pairs() -> Vec<(AnyEnd, AnyEnd)> {
-    let (near, far) = floor::tcp_pair(&TcpOptions::tuned()).unwrap();
-    let mut pairs = vec![(AnyEnd::Tcp(BareTcp::new(near)), AnyEnd::Tcp(BareTcp::new(far)))];
-    let (near, far) = floor::udp_pair(&UdpOptions::default()).unwrap();
-    let bare = |socket| AnyEnd::Udp(BareDatagrams::new(socket));
-    pairs.push((bare(near), bare(far)));
-    for is_tcp in [true, false] {
-        let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        let far = linked(is_tcp, LinkEnd::Listen { local });
-        let peer = far.local_addr().unwrap();
-        let near = linked(is_tcp, LinkEnd::Connect { peer, local: None });
-        pairs.push((AnyEnd::Link(Linked::new(near)), AnyEnd::Link(Linked::new(far))));
+/// The kinds of ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Tcp,
+    Udp,
+    TcpLink,
+    Ltp,
+}
+
+const KINDS: [Kind; 4] = [Kind::Tcp, Kind::Udp, Kind::TcpLink, Kind::Ltp];
+
+/// How to make both ends of a kind over loopback, each on its thread.
+fn makers(kind: Kind) -> [Box<dyn FnOnce() -> AnyEnd + Send>; 2] {
+    match kind {
+        Kind::Tcp => {
+            let (near, far) = floor::tcp_pair(&TcpOptions::tuned()).unwrap();
+            [near, far].map(|stream| Box::new(move || AnyEnd::Tcp(BareTcp::new(stream))) as _)
+        }
+        Kind::Udp => {
+            let (near, far) = floor::udp_pair(&UdpOptions::default()).unwrap();
+            let bare = |socket| AnyEnd::Datagrams(BareDatagrams::new(Carrier::Udp(socket)));
+            [near, far].map(|socket| Box::new(move || bare(socket)) as _)
+        }
+        Kind::TcpLink | Kind::Ltp => {
+            let is_tcp = kind == Kind::TcpLink;
+            let (tell, told) = mpsc::channel();
+            let far = move || {
+                let local = SocketAddr::from(([127, 0, 0, 1], 0));
+                let far = linked(is_tcp, LinkEnd::Listen { local });
+                tell.send(far.local_addr().unwrap()).unwrap();
+                AnyEnd::Link(Linked::new(far))
+            };
+            let near = move || {
+                let peer = told.recv().unwrap();
+                AnyEnd::Link(Linked::new(linked(is_tcp, LinkEnd::Connect { peer, local: None })))
+            };
+            [Box::new(near), Box::new(far)]
+        }
     }
-    pairs
 }
 
 /// A clock that all threads share.
@@ -196,31 +227,53 @@ fn clock() -> impl Fn() -> Timestamp + Copy + Send {
 fn every_end_goes_round_by_turns_and_in_two_threads() {
     let cpus = cpu::permitted();
     let placements = [Placement::One(cpus[0]), Placement::Two(cpus[0], *cpus.last().unwrap())];
-    for placement in placements {
-        for (near, far) in pairs() {
-            let mut samples = 0;
-            let record = |_: Duration| samples += 1;
-            let mut near = RoundTrips::new(near, clock(), SIZE, Pace::PingPong, Length::Trips(50), record);
-            let mut far = Echo::new(far, clock(), SIZE);
-            both(&mut near, &mut far, placement, Idle::Backoff).unwrap();
-            assert_eq!(near.counts().answered, 50);
-            assert_eq!(samples, 50);
-        }
+    let clock = clock();
+    for (placement, kind) in placements
+        .iter()
+        .flat_map(|&placement| KINDS.map(|kind| (placement, kind)))
+    {
+        let [near, far] = makers(kind);
+        let mut samples = 0;
+        let record = |_: Duration| samples += 1;
+        let near = Part {
+            make: || {
+                Ok(RoundTrips::new(
+                    near(),
+                    clock,
+                    SIZE,
+                    Pace::PingPong,
+                    Length::Trips(50),
+                    record,
+                ))
+            },
+            read: |near: RoundTrips<_, _, _>| near.counts(),
+        };
+        let far = Part {
+            make: || Ok(Echo::new(far(), clock, SIZE)),
+            read: drop,
+        };
+        let (counts, ()) = both(near, far, placement, Idle::Backoff).unwrap();
+        assert_eq!((counts.answered, samples), (50, 50), "{kind:?} {placement:?}");
     }
 }
 
 #[test]
 fn a_stream_arrives_whole_where_the_carrier_repairs() {
     let clock = clock();
-    for (near, far) in pairs() {
-        let is_reliable = near.is_reliable();
-        let mut near = Stream::new(near, clock, SIZE, None, Duration::from_millis(20));
+    for kind in KINDS {
+        let [near, far] = makers(kind);
         let mut ways = 0;
-        let mut far = Sink::new(far, clock, SIZE, |_: Duration| ways += 1);
-        both(&mut near, &mut far, Placement::One(cpu::permitted()[0]), Idle::Spin).unwrap();
-        let (received, _) = far.received();
+        let near = Part {
+            make: || Ok(Stream::new(near(), clock, SIZE, None, Duration::from_millis(20))),
+            read: |near: Stream<_, _>| near.sent(),
+        };
+        let far = Part {
+            make: || Ok(Sink::new(far(), clock, SIZE, |_: Duration| ways += 1)),
+            read: |far: Sink<_, _, _>| far.received().0,
+        };
+        let (sent, received) = both(near, far, Placement::One(cpu::permitted()[0]), Idle::Spin).unwrap();
         assert!(received > 0);
-        assert!(!is_reliable || received == near.sent(), "{received} of {}", near.sent());
+        assert!(kind == Kind::Udp || received == sent, "{kind:?}: {received} of {sent}");
         assert_eq!(ways, received);
     }
 }
