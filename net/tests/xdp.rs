@@ -1,6 +1,6 @@
 //! AF_XDP between two network namespaces joined by a veth pair.
 //!
-//! Needs root, so `cargo test` leaves it out; `.ci/extended netns` runs it. The namespaces have no names: they, and what is
+//! Needs root, so `cargo test` leaves it out; `.ci/extended afxdp` runs it. The namespaces have no names: they, and what is
 //! in them, are gone with the thread that made them.
 
 use net::link::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume};
@@ -142,7 +142,7 @@ fn send<D: Datagram>(end: &mut D, datagram: &[u8]) {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn datagrams_of_every_length_pass_both_ways() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let mut far = namespaces.in_far(|| listen(VENUE)).unwrap();
@@ -167,7 +167,7 @@ fn datagrams_of_every_length_pass_both_ways() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn two_cpus_bounce_a_datagram_and_the_rings_always_have_room() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     const ROUND_TRIPS: u32 = 50_000;
@@ -203,7 +203,7 @@ fn two_cpus_bounce_a_datagram_and_the_rings_always_have_room() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn many_sends_leave_in_one_flush_and_frames_come_back() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let mut far = namespaces.in_far(|| listen(VENUE)).unwrap();
@@ -225,7 +225,7 @@ fn many_sends_leave_in_one_flush_and_frames_come_back() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn the_kernels_udp_and_ours_understand_each_other() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let options = UdpOptions::default();
@@ -243,7 +243,7 @@ fn the_kernels_udp_and_ours_understand_each_other() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn what_is_for_another_port_still_reaches_the_kernel() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let options = UdpOptions::default();
@@ -264,7 +264,7 @@ fn what_is_for_another_port_still_reaches_the_kernel() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn a_closed_end_gives_its_port_back_to_the_kernel() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let options = UdpOptions::default();
@@ -281,7 +281,7 @@ fn a_closed_end_gives_its_port_back_to_the_kernel() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn strangers_and_damaged_datagrams_are_dropped_and_counted() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let options = UdpOptions::default();
@@ -307,7 +307,7 @@ fn strangers_and_damaged_datagrams_are_dropped_and_counted() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn ends_share_a_queue_and_none_starves_another() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let options = UdpOptions::default();
@@ -339,7 +339,7 @@ fn ends_share_a_queue_and_none_starves_another() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn each_queue_is_of_one_thread_and_the_program_of_all() {
     let Some(namespaces) = Namespaces::new(2) else { return };
     let _first = namespaces.in_far(|| listen(VENUE)).unwrap();
@@ -362,7 +362,7 @@ fn each_queue_is_of_one_thread_and_the_program_of_all() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn an_interface_without_zero_copy_says_so() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let end = LinkEnd::Listen { local: VENUE };
@@ -380,7 +380,7 @@ fn an_interface_without_zero_copy_says_so() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn a_neighbour_that_does_not_answer_is_an_error_that_says_so() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let nobody = SocketAddr::from((Ipv4Addr::new(10, 77, 0, 99), 7_201));
@@ -389,7 +389,7 @@ fn a_neighbour_that_does_not_answer_is_an_error_that_says_so() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn a_process_that_is_killed_leaves_no_program() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let has_program = || namespaces.in_far(|| ip(&["link", "show", "tgv1"])).contains("xdp");
@@ -433,7 +433,7 @@ fn holds_an_end_until_it_is_killed() {
 }
 
 #[test]
-#[ignore = "makes network namespaces: run by .ci/extended netns"]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn ltp_carries_its_messages_over_it() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let config = Config::new(SessionId(1), 64, 64);
