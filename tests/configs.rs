@@ -471,6 +471,37 @@ fn a_link_over_af_xdp_says_on_which_queue_and_how() {
     assert_eq!(load_gateway(&replace_last(&two, "queue = 0", "queue = 1")), None);
 }
 
+#[test]
+fn a_native_client_may_come_in_over_af_xdp() {
+    let session = format!(
+        "{}\n[[sessions]]\nid = 9\nprotocol = \"native\"\nshard = 0\nuser = \"fast\"\naccounts = [2]\nowner = 2\n\
+         max_open_orders = 10\ncancel_on_disconnect = true\n[sessions.link]\ncarrier = \"afxdp\"\nlisten = \
+         \"127.0.0.1:7003\"\nwindow_messages = 1024\nheartbeat_ms = 10\ndead_after_ms = 100\n[sessions.link.afxdp]\n{AFXDP}",
+        text("gateway.toml")
+    );
+    assert_eq!(load_gateway(&session), None);
+    let error = load_gateway(&session.replacen("frames = 1024\n", "", 1)).expect("it is refused");
+    assert!(error.contains("frames"), "{error}");
+
+    let client = text("client-native.toml");
+    let native = "[native]                        # or [fix]\nuser = \"trader\"                 # at most 6 characters\n\
+                  password = \"secret\"             # at most 10\n";
+    assert!(client.contains(native));
+    let link = format!(
+        "[link]\ncarrier = \"afxdp\"\njournal = \"j\"\nwindow_messages = 1024\nheartbeat_ms = 10\ndead_after_ms = 100\n\
+         [link.afxdp]\n{AFXDP}neighbour = \"02:00:5e:10:00:01\"\n"
+    );
+    let load = |text: &str| {
+        ClientConfig::parse(text, &configs())
+            .err()
+            .map(|error| error.to_string())
+    };
+    let over_xdp = client.replacen(native, &link, 1);
+    assert_eq!(load(&over_xdp), None);
+    let error = load(&over_xdp.replacen("neighbour", "# neighbour", 1)).expect("it is refused");
+    assert!(error.contains("link: afxdp: neighbour is missing"), "{error}");
+}
+
 fn replace_last(text: &str, from: &str, to: &str) -> String {
     let (before, after) = text.rsplit_once(from).expect("it is there");
     format!("{before}{to}{after}")

@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    ProtocolConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, sessions, tls,
+    ProtocolConfig, SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, sessions, tls,
 };
 use crate::limits::{
     JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
@@ -53,7 +53,6 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         .enumerate()
         .map(|venue| self::venue(venue, shards.len(), base))
         .collect::<Result<Vec<_>, _>>()?;
-    check_queues(&venues)?;
     let credentials = match &raw.credentials {
         Some(file) => Some(Credentials::load(&base.join(file))?),
         None => None,
@@ -61,6 +60,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     let door = door(&raw.door)?;
     let tls = tls(&raw, base)?;
     let sessions = sessions::check(&raw, &shards, &door, credentials.as_ref(), base)?;
+    check_queues(&venues, &sessions)?;
     drop_copy::check(&raw.sessions, &raw.accounts)?;
     let (dictionaries, dictionaries_hash) = fix::dictionaries(&raw.fix, &sessions, base)?;
     let orders = shards
@@ -267,23 +267,35 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Resu
 }
 
 /// A queue of an interface is of one thread.
-fn check_queues(venues: &[VenueConfig]) -> Result<(), ConfigError> {
+fn check_queues(venues: &[VenueConfig], sessions: &[SessionConfig]) -> Result<(), ConfigError> {
+    let of_venues = venues.iter().flat_map(|venue| {
+        let links = (0..).map(ShardId).zip(&venue.links);
+        links.map(|(shard, link)| {
+            (
+                shard,
+                format!("link of venue {} for shard {shard}", venue.name),
+                link.settings,
+            )
+        })
+    });
+    let of_sessions = sessions.iter().filter_map(|session| {
+        let link = session.link?;
+        Some((session.shard, format!("session {}: link", session.id), link))
+    });
     let mut taken = BTreeMap::new();
-    for venue in venues {
-        for (shard, link) in venue.links.iter().enumerate() {
-            let net::link::LinkConfig::Ltp(ltp) = link.settings else {
-                continue;
-            };
-            for carrier in [Some(ltp.carrier), ltp.second.map(|second| second.carrier)] {
-                if let Some(CarrierConfig::Xdp(xdp)) = carrier
-                    && let other = *taken.entry((xdp.interface, xdp.queue)).or_insert(shard)
-                    && other != shard
-                {
-                    return Err(ConfigError(format!(
-                        "link of venue {} for shard {shard}: afxdp: queue {} of {} is shard {other}'s",
-                        venue.name, xdp.queue, xdp.interface
-                    )));
-                }
+    for (shard, name, link) in of_venues.chain(of_sessions) {
+        let net::link::LinkConfig::Ltp(ltp) = link else {
+            continue;
+        };
+        for carrier in [Some(ltp.carrier), ltp.second.map(|second| second.carrier)] {
+            if let Some(CarrierConfig::Xdp(xdp)) = carrier
+                && let other = *taken.entry((xdp.interface, xdp.queue)).or_insert(shard)
+                && other != shard
+            {
+                return Err(ConfigError(format!(
+                    "{name}: afxdp: queue {} of {} is shard {other}'s",
+                    xdp.queue, xdp.interface
+                )));
             }
         }
     }

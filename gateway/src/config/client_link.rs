@@ -2,8 +2,8 @@
 
 use super::{ConfigError, SessionConfig, raw};
 use crate::limits::{MAX_CLIENT_LINKS, WINDOW_AN_OPEN_ORDER};
+use net::CarrierConfig;
 use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, LtpOptions};
-use net::{CarrierConfig, UdpOptions};
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::path::Path;
@@ -50,10 +50,12 @@ pub(super) fn link(raw: &raw::Session, base: &Path) -> Result<Option<LinkConfig>
         ..LtpOptions::default()
     };
     options.apply(&mut ltp, base).map_err(|what| wrong(&what))?;
+    let end = LinkEnd::Listen { local: link.listen };
+    let carrier = CarrierConfig::check(link.carrier, link.afxdp.as_ref(), end).map_err(|what| wrong(&what))?;
     Ok(Some(LinkConfig::Ltp(LtpLinkConfig {
-        end: LinkEnd::Listen { local: link.listen },
+        end,
         ltp,
-        carrier: CarrierConfig::Udp(UdpOptions::default()),
+        carrier,
         second: None,
     })))
 }

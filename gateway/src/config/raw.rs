@@ -233,6 +233,8 @@ pub(super) struct Session {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientLink {
+    pub(super) carrier: Option<CarrierKind>,
+    pub(super) afxdp: Option<XdpTable>,
     pub(super) listen: SocketAddr,
     pub(super) window_messages: usize,
     pub(super) heartbeat_ms: u64,

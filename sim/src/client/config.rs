@@ -2,6 +2,8 @@
 
 use super::link::LinkConnection;
 use net::link::LtpOptions;
+use net::xdp::XdpTable;
+use net::{CarrierConfig, CarrierKind};
 use proto::fix::CompId;
 use proto::ltp;
 use proto::soup::{Password, UserName};
@@ -60,6 +62,8 @@ pub struct LinkLogin {
     pub journal: PathBuf,
     /// The link's settings.
     pub ltp: ltp::Config,
+    /// What carries its datagrams.
+    pub carrier: CarrierConfig,
 }
 
 /// `[feed]`.
@@ -140,6 +144,8 @@ struct RawNative {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawLink {
+    carrier: Option<CarrierKind>,
+    afxdp: Option<XdpTable>,
     journal: PathBuf,
     window_messages: usize,
     heartbeat_ms: u64,
@@ -193,7 +199,8 @@ impl ClientConfig {
             login: login(
                 raw.fix,
                 raw.native,
-                raw.link.map(|link| self::link(&link, session, base)),
+                raw.link
+                    .map(|link| self::link(&link, raw.gateway.address, session, base)),
             )?,
             feed: raw.feed,
             load: load(&raw.load)?,
@@ -225,7 +232,8 @@ fn login(
     }
 }
 
-fn link(raw: &RawLink, session: SessionId, base: &Path) -> Result<LinkLogin, ConfigError> {
+fn link(raw: &RawLink, gateway: SocketAddr, session: SessionId, base: &Path) -> Result<LinkLogin, ConfigError> {
+    let wrong = |what| ConfigError(format!("link: {what}"));
     let mut ltp = LinkConnection::settings(session, raw.window_messages);
     ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
     ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
@@ -234,12 +242,13 @@ fn link(raw: &RawLink, session: SessionId, base: &Path) -> Result<LinkLogin, Con
         key_file: raw.key_file.as_deref(),
         ..LtpOptions::default()
     };
-    options
-        .apply(&mut ltp, base)
-        .map_err(|what| ConfigError(format!("link: {what}")))?;
+    options.apply(&mut ltp, base).map_err(wrong)?;
+    let end = LinkConnection::end(gateway);
+    let carrier = CarrierConfig::check(raw.carrier, raw.afxdp.as_ref(), end).map_err(wrong)?;
     Ok(LinkLogin {
         journal: base.join(&raw.journal),
         ltp,
+        carrier,
     })
 }
 

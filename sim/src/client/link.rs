@@ -12,8 +12,8 @@ use super::native::answer;
 use super::{ClientConfig, StartError};
 use journal::{JournalReader, JournalWriter, Watermark};
 use latency::Clock;
+use net::Link;
 use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
-use net::{CarrierConfig, Link, UdpOptions};
 use proto::journal::{Kind, record_length};
 use proto::ltp;
 use proto::native::{self, MAX_MESSAGE_LENGTH};
@@ -49,12 +49,9 @@ impl LinkConnection {
         let mut reader = JournalReader::open(&login.journal).map_err(StartError::Journal)?;
         let kept = Kept::read(&mut reader, login.ltp.window)?;
         let link = LinkConfig::Ltp(LtpLinkConfig {
-            end: LinkEnd::Connect {
-                peer: config.gateway,
-                local: None,
-            },
+            end: Self::end(config.gateway),
             ltp: login.ltp,
-            carrier: CarrierConfig::Udp(UdpOptions::default()),
+            carrier: login.carrier,
             second: None,
         });
         let mut link = AnyLink::new(&link, clock.now().0, kept.resume).map_err(StartError::Socket)?;
@@ -69,6 +66,14 @@ impl LinkConnection {
             is_leaving: false,
             connects: 0,
         })
+    }
+
+    /// The client connects.
+    pub(super) const fn end(gateway: SocketAddr) -> LinkEnd {
+        LinkEnd::Connect {
+            peer: gateway,
+            local: None,
+        }
     }
 
     /// The settings of the client's end: one order a datagram, where a pre-filter finds it.
