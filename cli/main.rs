@@ -12,6 +12,7 @@ mod process;
 mod recording;
 mod replay;
 mod report;
+mod tune;
 
 use clap::{Parser, Subcommand};
 use std::fmt;
@@ -40,6 +41,7 @@ enum Command {
     Password(password::Args),
     Replay(replay::Args),
     Report(report::Args),
+    Tune(tune::Args),
 }
 
 /// Why a command failed, as one line: what, where, what to do next.
@@ -80,6 +82,11 @@ fn main() -> ExitCode {
         Command::Password(args) => password::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
+        // A miss is an answer, not a failure to give one.
+        Command::Tune(args) => match tune::run(&args) {
+            Ok(status) => return status,
+            Err(failure) => Err(failure),
+        },
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

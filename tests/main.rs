@@ -16,3 +16,4 @@ mod shards;
 mod sources;
 mod tls;
 mod trader;
+mod tune;

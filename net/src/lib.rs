@@ -15,6 +15,7 @@ pub mod floor;
 pub mod host;
 pub mod link;
 pub mod measure;
+pub mod nic;
 pub mod options;
 pub mod paths;
 pub mod poller;

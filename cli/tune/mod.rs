@@ -1,0 +1,53 @@
+//! `tickgate tune --check`: what on this host costs latency. It reads, and changes nothing.
+
+mod checks;
+mod nic;
+mod probe;
+mod read;
+
+use crate::Failure;
+use checks::{Finding, Verdict};
+use clap::Args as ClapArgs;
+use read::Host;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Looks at this host for what costs latency: current value, wanted value, why, and how to fix it. Changes nothing.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Args {
+    /// Look, and exit with status 1 when something is not as it should be.
+    #[arg(long, required = true)]
+    check: bool,
+
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the subcommand. The status is 1 when something is not as it should be.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let mut findings = checks::host(&Host::new("/"));
+    findings.extend(nic::all(&Host::new("/")));
+    findings.push(probe::jitter());
+    let misses = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Miss)
+        .count();
+    if args.json {
+        let rows = findings.iter().map(Finding::json).collect::<Vec<_>>();
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&json!({"misses": misses, "findings": rows}))?
+        );
+    } else {
+        for finding in &findings {
+            println!("{finding}");
+        }
+        println!("{misses} of {} are not as they should be", findings.len());
+    }
+    Ok(if misses == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
