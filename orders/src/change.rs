@@ -283,7 +283,7 @@ impl Orders {
         };
         let order = self.table.order(slot);
         if order.instrument_id != change.instrument || order.side != change.side {
-            return Err(Reason::MalformedMessage);
+            return Err(Reason::OrderMismatch);
         }
         Ok(slot)
     }

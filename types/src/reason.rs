@@ -111,6 +111,8 @@ reasons! {
     TooLate = 81, "too late, the order is done";
     /// Request: an earlier cancel or replace is not answered yet.
     RequestPending = 82, "an earlier request is not answered yet";
+    /// Request: it names an order by another instrument or side than the order's.
+    OrderMismatch = 83, "instrument or side is not the order's";
 
     /// Cancel: the client asked.
     Requested = 100, "on request";

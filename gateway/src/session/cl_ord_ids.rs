@@ -63,7 +63,7 @@ enum State {
     Open,
     /// An order that ended under this id.
     Over,
-    /// A request that was refused or answered, an id that was replaced by another: it names no order.
+    /// A request that was refused, an id that was replaced by another: it names no order.
     Void,
 }
 
@@ -76,6 +76,9 @@ struct Text {
     length: u8,
     /// The numbering of the session that its last answer was in.
     numbering: u16,
+    /// Of a cancel that was accepted: the place of the order's id, plus one; the cancel's names the order from then on. Of
+    /// that order's id: the place of the cancel's. 0 of any other.
+    other: u32,
     bytes: [u8; MAX_LENGTH],
 }
 
@@ -112,6 +115,7 @@ impl ClOrdIds {
                     note: 0,
                     length: 0,
                     numbering: 0,
+                    other: 0,
                     bytes: [0; MAX_LENGTH]
                 };
                 capacity
@@ -151,7 +155,7 @@ impl ClOrdIds {
             return Err(Refused::Full);
         };
         (place.kind, place.state, place.note) = (kind, State::Open, note);
-        place.numbering = self.numbering;
+        (place.numbering, place.other) = (self.numbering, 0);
         place.length = u8::try_from(text.len()).expect("it was compared with MAX_LENGTH");
         place.bytes[..text.len()].copy_from_slice(text);
         let number = self.number_at(self.count);
@@ -172,20 +176,29 @@ impl ClOrdIds {
             .is_ok_and(|place| self.texts[place].numbering == self.numbering)
     }
 
-    /// The number of an id seen before.
+    /// The number of an id seen before; of a cancel that was accepted, that of the order.
     pub(crate) fn find(&self, text: &[u8]) -> Option<ClientOrderId> {
-        self.probe(text).ok().map(|place| self.number_at(place))
+        self.probe(text).ok().map(|place| self.named_at(place))
     }
 
     /// The number of an id that names an order: one that was not refused, nor replaced by another.
     pub(crate) fn find_valid(&self, text: &[u8]) -> Option<ClientOrderId> {
         let place = self.probe(text).ok()?;
-        (self.texts[place].state != State::Void).then(|| self.number_at(place))
+        (self.texts[place].state != State::Void).then(|| self.named_at(place))
     }
 
     /// The text of a number; empty for one that was never given.
     pub(crate) fn text(&self, number: ClientOrderId) -> &[u8] {
         self.get(number).map_or(b"", Text::as_bytes)
+    }
+
+    /// The last id that was accepted of the order whose id has this number: that of its cancel, once it is cancelled.
+    pub(crate) fn last_accepted(&self, number: ClientOrderId) -> &[u8] {
+        match self.get(number) {
+            Some(text) if text.kind != Kind::Cancel && text.other > 0 => self.texts[text.other as usize - 1].as_bytes(),
+            Some(text) => text.as_bytes(),
+            None => b"",
+        }
     }
 
     /// What a number was given to.
@@ -204,8 +217,9 @@ impl ClOrdIds {
         match report.exec_type {
             ExecType::Rejected | ExecType::RequestRejected | ExecType::MassCancelAccepted => self.set(id, State::Void),
             ExecType::Canceled if orig != ClientOrderId(0) => {
-                self.set(id, State::Void);
+                self.set(id, State::Over);
                 self.set(orig, State::Over);
+                self.pair(id, orig);
             }
             ExecType::Replaced => {
                 self.set(orig, State::Void);
@@ -245,6 +259,24 @@ impl ClOrdIds {
     fn set(&mut self, number: ClientOrderId, state: State) {
         if let Some(place) = self.place_of(number) {
             self.texts[place].state = state;
+        }
+    }
+
+    /// The cancel with the first number was accepted, for the order with the other.
+    fn pair(&mut self, cancel: ClientOrderId, order: ClientOrderId) {
+        if let (Some(cancel), Some(order)) = (self.place_of(cancel), self.place_of(order)) {
+            let one_more = |place: usize| u32::try_from(place + 1).expect("the capacity is bounded");
+            self.texts[cancel].other = one_more(order);
+            self.texts[order].other = one_more(cancel);
+        }
+    }
+
+    /// The number of what the id in a place names.
+    fn named_at(&self, place: usize) -> ClientOrderId {
+        let text = &self.texts[place];
+        match text.kind {
+            Kind::Cancel if text.other > 0 => self.number_at(text.other as usize - 1),
+            _ => self.number_at(place),
         }
     }
 

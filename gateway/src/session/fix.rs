@@ -37,6 +37,8 @@ pub(super) struct FixSession {
     at_hand: AtHand,
     /// Resets of the numbers so far, as far as the world has been told.
     resets: u64,
+    /// Session days that the session has begun, as far as the ClOrdIDs know.
+    days: u64,
     requests: RequestIds,
     mass_answer: Option<MassAnswer>,
 }
@@ -51,6 +53,10 @@ struct AtHand {
     cl_ord_id: Text,
     orig_cl_ord_id: Text,
     symbol: Text,
+    /// OrdType (40) and TimeInForce (59) of an order, as they came; else 0.
+    codes: [u8; 2],
+    /// Text (58) of its refusal, where the reason's own says too little; else empty.
+    why: &'static [u8],
 }
 
 /// A short text.
@@ -119,6 +125,7 @@ impl FixSession {
             account: config.only_account(session.id).unwrap_or_default(),
             at_hand: AtHand::NOTHING,
             resets: 0,
+            days: 0,
             requests: RequestIds::new(),
             mass_answer: None,
         }
@@ -194,14 +201,20 @@ impl FixSession {
         self.session.on_recalled(now, recall, sequence, message, &mut out);
     }
 
-    /// Tells the world when numbers started at 1 again.
+    /// Tells the world when numbers started at 1 again. With a session day ClOrdIDs may come again, but for those of orders
+    /// that live on.
     fn tell_resets<E: Effects>(&mut self, effects: &mut E) {
-        let resets = self.session.counters().resets;
-        if resets != self.resets {
-            self.resets = resets;
-            self.cl_ord_ids.renumbered();
-            effects.renumbered(self.id);
+        let fix::SessionCounters { resets, days, .. } = self.session.counters();
+        if resets == self.resets {
+            return;
         }
+        self.resets = resets;
+        if days != self.days {
+            self.days = days;
+            self.cl_ord_ids.new_day();
+        }
+        self.cl_ord_ids.renumbered();
+        effects.renumbered(self.id);
     }
 
     pub(super) fn next_timer(&self) -> Option<Timestamp> {
@@ -277,6 +290,9 @@ impl FixSession {
             return Incoming::Nothing;
         }
         let message = &application.message;
+        if let Some(tag) = message.too_long() {
+            return self.order_with_too_long(tag, message, instruments);
+        }
         let decoded = match application.msg_type {
             msg_type::NEW_ORDER_SINGLE => {
                 NewOrderSingle::decode(message).map(|order| self.new_order(&order, instruments))
@@ -367,11 +383,14 @@ impl AtHand {
         cl_ord_id: Text::EMPTY,
         orig_cl_ord_id: Text::EMPTY,
         symbol: Text::EMPTY,
+        codes: [0; 2],
+        why: b"",
     };
 
     /// The request that is now at hand, with its ClOrdID, OrigClOrdID and symbol.
     fn set(&mut self, number: ClientOrderId, kind: Kind, side: u8, texts: [&[u8]; 3]) {
         (self.number, self.kind, self.side) = (number, kind, side);
+        (self.codes, self.why) = ([0; 2], b"");
         let places = [&mut self.cl_ord_id, &mut self.orig_cl_ord_id, &mut self.symbol];
         for (place, text) in places.into_iter().zip(texts) {
             place.set(text);

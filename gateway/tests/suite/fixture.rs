@@ -27,7 +27,7 @@ pub(crate) struct Fixture {
     pub(crate) now: Timestamp,
     venue_sequence: SequenceNumber,
     exec_id: u64,
-    fix_sequence: u64,
+    pub(crate) fix_sequence: u64,
     _folder: TempDir,
 }
 

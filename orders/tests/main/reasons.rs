@@ -618,14 +618,14 @@ fn each_defect_of_a_cancel_has_its_reason() {
                 side: Side::Sell,
                 ..good
             },
-            Some(Reason::MalformedMessage),
+            Some(Reason::OrderMismatch),
         ),
         (
             CancelOrder {
                 instrument: BETA,
                 ..good
             },
-            Some(Reason::MalformedMessage),
+            Some(Reason::OrderMismatch),
         ),
     ];
     for (request, reason) in cases {

@@ -240,6 +240,16 @@ impl<'f> Message<'f> {
         self.violation
     }
 
+    /// Which of a new order's ClOrdID, Account and Symbol is longer than [`MAX_VALUE_LENGTH`], when that is what is wrong
+    /// with the message. Its value is not kept.
+    #[must_use]
+    pub fn too_long(&self) -> Option<u32> {
+        const OF_AN_ORDER: [u32; 3] = [tag::CL_ORD_ID, tag::ACCOUNT, tag::SYMBOL];
+        let is_one = |&tag: &u32| self.violation == Some(Violation::incorrect(tag)) && self.get(tag).is_empty();
+        let is_order = self.msg_type() == msg_type::NEW_ORDER_SINGLE;
+        OF_AN_ORDER.into_iter().find(is_one).filter(|_| is_order)
+    }
+
     /// From the first field after the header to before CheckSum.
     #[must_use]
     pub fn body(&self) -> &'f [u8] {

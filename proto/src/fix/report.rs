@@ -141,6 +141,8 @@ pub struct ExecutionReport<'a> {
     pub quantity: u64,
     /// OrdStatus (39).
     pub ord_status: OrdStatus,
+    /// OrdType (40), a code of FIX; 0 when absent.
+    pub ord_type: u8,
     /// OrigClOrdID (41), in the answer to a cancel or replace; else empty.
     pub orig_cl_ord_id: &'a [u8],
     /// Price (44); [`Price::NULL`] when absent.
@@ -151,6 +153,8 @@ pub struct ExecutionReport<'a> {
     pub symbol: &'a [u8],
     /// Text (58): why, for people; empty when absent.
     pub text: &'a [u8],
+    /// TimeInForce (59), a code of FIX; 0 when absent.
+    pub time_in_force: u8,
     /// TransactTime (60); [`Timestamp::NONE`] when absent.
     pub transact_time: Timestamp,
     /// OrdRejReason (103), when refused.
@@ -266,11 +270,13 @@ impl<'a> ExecutionReport<'a> {
             order_id: message.required(tag::ORDER_ID)?,
             quantity: parse_quantity(message, tag::ORDER_QTY)?,
             ord_status: parse_enum(message, tag::ORD_STATUS, OrdStatus::from_code)?,
+            ord_type: optional_code(message, tag::ORD_TYPE),
             orig_cl_ord_id: message.get(tag::ORIG_CL_ORD_ID),
             price: parse_price(message, tag::PRICE)?,
             side: parse_code(message, tag::SIDE, is_side)?,
             symbol: message.get(tag::SYMBOL),
             text: message.get(tag::TEXT),
+            time_in_force: optional_code(message, tag::TIME_IN_FORCE),
             transact_time: message.transact_time(),
             ord_rej_reason: parse_number(message, tag::ORD_REJ_REASON)?,
             exec_type: parse_exec_type(message)?,
@@ -278,6 +284,14 @@ impl<'a> ExecutionReport<'a> {
             restatement: parse_number(message, tag::EXEC_RESTATEMENT_REASON)?,
             answer_to: parse_answer(message),
         })
+    }
+}
+
+/// A code of one character; 0 when absent.
+fn optional_code(message: &Message<'_>, tag: u32) -> u8 {
+    match *message.get(tag) {
+        [code] => code,
+        _ => 0,
     }
 }
 
@@ -306,11 +320,17 @@ impl Body for ExecutionReport<'_> {
         encoder.text(tag::ORDER_ID, self.order_id);
         encoder.number(tag::ORDER_QTY, self.quantity);
         encoder.code(tag::ORD_STATUS, self.ord_status_of(version));
+        if self.ord_type != 0 {
+            encoder.code(tag::ORD_TYPE, self.ord_type);
+        }
         encoder.text(tag::ORIG_CL_ORD_ID, self.orig_cl_ord_id);
         encoder.price(tag::PRICE, self.price);
         encoder.code(tag::SIDE, self.side);
         encoder.text(tag::SYMBOL, self.symbol);
         encoder.free_text(self.text);
+        if self.time_in_force != 0 {
+            encoder.code(tag::TIME_IN_FORCE, self.time_in_force);
+        }
         encoder.time(tag::TRANSACT_TIME, self.transact_time);
         if let Some(reason) = self.ord_rej_reason {
             encoder.number(tag::ORD_REJ_REASON, ord_rej_reason_of(version, reason));
@@ -517,11 +537,13 @@ mod tests {
         order_id: b"77",
         quantity: 100,
         ord_status: OrdStatus::PartiallyFilled,
+        ord_type: 0,
         orig_cl_ord_id: b"",
         price: Price(11_000_000_000),
         side: b'1',
         symbol: b"INTC",
         text: b"",
+        time_in_force: 0,
         transact_time: Timestamp(1_772_323_200_000_000_000),
         ord_rej_reason: None,
         exec_type: FixExecType::Trade,
@@ -706,12 +728,16 @@ mod tests {
             ord_status: OrdStatus::Rejected,
             exec_type: FixExecType::Rejected,
             leaves: 0,
+            ord_type: b'2',
+            time_in_force: b'0',
             text: b"quantity is above the limit for one order",
             ord_rej_reason: Some(3),
             ..REPORT
         };
         let frame = encoded(&report, Version::Fix44);
         assert_eq!(read(&mut Scratch::new(), &frame, ExecutionReport::decode), Ok(report));
+        let text = String::from_utf8(frame).unwrap().replace('\x01', "|");
+        assert!(text.contains("|39=8|40=2|") && text.contains("|59=0|60="), "{text}");
     }
 
     #[test]

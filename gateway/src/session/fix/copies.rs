@@ -1,6 +1,6 @@
 //! Copies of reports, for sessions that watch what others trade.
 
-use super::reports::Numbers;
+use super::reports::{Numbers, text};
 use super::{FixSession, Text};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
@@ -16,6 +16,10 @@ pub(crate) struct Words {
     pub(super) symbol: Text,
     /// Side (54).
     pub(super) side: u8,
+    /// OrdType (40) and TimeInForce (59), where they are known; else 0.
+    pub(super) codes: [u8; 2],
+    /// Text (58).
+    pub(super) text: &'static [u8],
 }
 
 /// A report as others than the order's client get it.
@@ -39,6 +43,8 @@ impl Words {
                 .get(exec.instrument)
                 .map_or(Text::EMPTY, |instrument| Text::of(instrument.symbol.as_bytes())),
             side: fix::side_code(exec.side),
+            codes: [0; 2],
+            text: text(exec.reason),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::cl_ord_ids::Kind;
 use super::copies::Words;
+use super::requests::codes_of;
 use super::{FixSession, Text};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
@@ -89,6 +90,36 @@ impl FixSession {
             } else {
                 fix::side_code(exec.side)
             },
+            codes: if is_at_hand {
+                self.at_hand.codes
+            } else {
+                self.codes(exec)
+            },
+            text: self.why(exec),
+        }
+    }
+
+    /// OrdType and TimeInForce of an order, as they came with it.
+    fn codes(&self, exec: &ExecReport) -> [u8; 2] {
+        let note = match self.cl_ord_ids.note(exec.client_order_id) {
+            // It is the answer to a cancel.
+            0 => self.cl_ord_ids.note(exec.orig_client_order_id),
+            note => note,
+        };
+        codes_of(note)
+    }
+
+    /// Text (58) of a report.
+    fn why(&self, exec: &ExecReport) -> &'static [u8] {
+        let is_refusal = matches!(
+            exec.exec_type,
+            ExecType::Rejected | ExecType::RequestRejected | ExecType::Status
+        );
+        let is_at_hand = is_refusal && exec.reason != Reason::None && exec.client_order_id == self.at_hand.number;
+        match self.at_hand.why {
+            b"" => text(exec.reason),
+            _ if !is_at_hand => text(exec.reason),
+            why => why,
         }
     }
 
@@ -152,7 +183,7 @@ impl FixSession {
             response: is_accepted.then_some(which),
             reject_reason: (!is_accepted).then(|| fix::mass_cancel_reject_reason(exec.reason)),
             symbol: instrument.map_or(symbol.as_bytes(), |instrument| instrument.symbol.as_bytes()),
-            text: text(exec.reason),
+            text: self.why(exec),
             transact_time: now,
         };
         self.send(now, &message, effects);
@@ -222,7 +253,11 @@ impl FixSession {
     fn ids(&self, report: &Report) -> (Text, Text) {
         let exec = &report.exec;
         let is_at_hand = exec.client_order_id == self.at_hand.number && self.repeats_at_hand(exec);
-        let cl_ord_id = if is_at_hand {
+        // An order is told by the id that it was asked for: its own, or that of its cancel.
+        let is_asked = exec.exec_type == ExecType::Status
+            && exec.client_order_id == self.at_hand.number
+            && !self.at_hand.cl_ord_id.as_bytes().is_empty();
+        let cl_ord_id = if is_at_hand || is_asked {
             self.at_hand.cl_ord_id
         } else {
             self.text_of(exec.client_order_id)
@@ -231,6 +266,7 @@ impl FixSession {
             // There the field holds the number of the request.
             ExecType::Status | ExecType::StatusEnd => Text::EMPTY,
             _ if is_at_hand && exec.order_id.0 == 0 => self.at_hand.orig_cl_ord_id,
+            ExecType::RequestRejected => Text::of(self.cl_ord_ids.last_accepted(exec.orig_client_order_id)),
             _ => self.text_of(exec.orig_client_order_id),
         };
         (cl_ord_id, orig_cl_ord_id)
@@ -301,11 +337,13 @@ impl Numbers {
             },
             quantity: units(exec.quantity),
             ord_status: ord_status(report.status),
+            ord_type: words.codes[0],
             orig_cl_ord_id: words.orig_cl_ord_id.as_bytes(),
             price: exec.price,
             side: words.side,
             symbol: words.symbol.as_bytes(),
-            text: text(exec.reason),
+            text: words.text,
+            time_in_force: words.codes[1],
             transact_time: now,
             ord_rej_reason: (exec.exec_type == ExecType::Rejected || is_unknown)
                 .then(|| fix::ord_rej_reason(exec.reason)),
@@ -350,7 +388,7 @@ const fn ord_status(status: OrderStatus) -> OrdStatus {
 }
 
 /// Text (58).
-const fn text(reason: Reason) -> &'static [u8] {
+pub(super) const fn text(reason: Reason) -> &'static [u8] {
     match reason {
         Reason::None => b"",
         reason => reason.text().as_bytes(),

@@ -5,12 +5,12 @@ use super::super::cl_ord_ids::{Kind, Refused};
 use super::FixSession;
 use crate::instruments::Instruments;
 use proto::fix::{
-    self, NewOrderSingle, OF_ALL, OF_SECURITY, OrderCancelReplaceRequest, OrderCancelRequest, OrderFields,
-    OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest,
+    self, Message, NewOrderSingle, OF_ALL, OF_SECURITY, OrderCancelReplaceRequest, OrderCancelRequest, OrderFields,
+    OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest, tag,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Instrument, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId,
-    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce,
+    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, Trigger,
 };
 
 /// The parts of an order that have codes, as far as the gateway trades them.
@@ -41,6 +41,10 @@ impl FixSession {
         };
         let texts = [order.cl_ord_id, b"", order.symbol];
         self.at_hand.set(new.client_order_id, Kind::Order, order.side, texts);
+        self.at_hand.codes = [order.ord_type, order.time_in_force];
+        if number == Err(Refused::Length) {
+            self.at_hand.why = CL_ORD_ID_TOO_LONG;
+        }
         let refusal = match (number, quantity, codes, terms) {
             (Err(refused), ..) => Some(reason(refused)),
             (_, None, ..) => Some(Reason::InvalidQuantity),
@@ -49,6 +53,46 @@ impl FixSession {
             _ => None,
         };
         answer(Request::New(new), refusal)
+    }
+
+    /// A new order with a value that is too long to be repeated: it is refused, with the others as they are.
+    pub(super) fn order_with_too_long(
+        &mut self,
+        tag: u32,
+        message: &Message<'_>,
+        instruments: &Instruments,
+    ) -> Incoming {
+        let code = |tag, absent| match *message.get(tag) {
+            [code] => code,
+            _ => absent,
+        };
+        let order = NewOrderSingle {
+            account: message.get(tag::ACCOUNT),
+            cl_ord_id: message.get(tag::CL_ORD_ID),
+            quantity: fix::parse_quantity(message.get(tag::ORDER_QTY)).unwrap_or(0),
+            ord_type: code(tag::ORD_TYPE, 0),
+            price: Price::parse(message.get(tag::PRICE)).unwrap_or(Price::NULL),
+            side: code(tag::SIDE, b'1'),
+            symbol: message.get(tag::SYMBOL),
+            time_in_force: code(tag::TIME_IN_FORCE, 0),
+            transact_time: message.transact_time(),
+            trigger: Trigger::NONE,
+            fields: OrderFields::NONE,
+        };
+        let (Incoming::Request(mut request) | Incoming::Refused(mut request, _)) = self.new_order(&order, instruments)
+        else {
+            return Incoming::Nothing;
+        };
+        let (reason, why) = match tag {
+            tag::SYMBOL => (Reason::UnknownInstrument, &b"Symbol is longer than 64 bytes"[..]),
+            tag::ACCOUNT => (Reason::UnknownAccount, &b"Account is longer than 64 bytes"[..]),
+            _ => (Reason::ClientOrderIdTooLong, CL_ORD_ID_TOO_LONG),
+        };
+        if let (Request::New(new), tag::ACCOUNT) = (&mut request, tag) {
+            new.account = AccountId(0);
+        }
+        self.at_hand.why = why;
+        Incoming::Refused(request, reason)
     }
 
     pub(super) fn cancel(&mut self, cancel: &OrderCancelRequest<'_>, instruments: &Instruments) -> Incoming {
@@ -134,6 +178,9 @@ impl FixSession {
         });
         self.at_hand
             .set(ClientOrderId(0), Kind::Order, b'1', [b"", b"", mass.symbol]);
+        if refusal == Some(Reason::UnsupportedOrder) {
+            self.at_hand.why = b"only all orders (585=7) or those of a security (585=1) are told";
+        }
         answer(request, refusal)
     }
 
@@ -155,6 +202,9 @@ impl FixSession {
         let texts = [mass.cl_ord_id, b"", mass.symbol];
         self.at_hand
             .set(number.unwrap_or_default(), Kind::MassCancel, mass.which, texts);
+        if refusal == Some(Reason::UnsupportedOrder) {
+            self.at_hand.why = b"only all orders (530=7) or those of a security (530=1) are cancelled, of both sides";
+        }
         answer(request, refusal)
     }
 
@@ -196,6 +246,19 @@ fn order_type(code: u8, fields: &OrderFields) -> Option<OrderType> {
 const fn kept((_, order_type, time_in_force): Codes) -> u8 {
     (order_type as u8) << 4 | time_in_force as u8
 }
+
+/// OrdType (40) and TimeInForce (59) of what was kept; 0 where nothing was.
+pub(super) fn codes_of(kept: u8) -> [u8; 2] {
+    match (OrderType::from_u8(kept >> 4), TimeInForce::from_u8(kept & 0x0f)) {
+        (Some(order_type), Some(time_in_force)) if kept != 0 => {
+            [fix::ord_type_code(order_type), fix::tif_code(time_in_force)]
+        }
+        _ => [0; 2],
+    }
+}
+
+/// Text (58) for an id that is longer than is kept.
+const CL_ORD_ID_TOO_LONG: &[u8] = b"ClOrdID is longer than 38 bytes";
 
 /// Whether a replace leaves type and time in force as they were. What it does not say stays.
 fn stays(replace: &OrderCancelReplaceRequest<'_>, was: u8) -> bool {

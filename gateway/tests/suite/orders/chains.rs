@@ -105,3 +105,41 @@ fn a_replace_says_all_terms_again() {
         trader.venue(replace.client_order_id, ExecType::Replaced, Reason::None, [0, 10, 0]);
     }
 }
+
+#[test]
+fn the_id_of_an_accepted_cancel_names_the_order() {
+    let mut trader = Trader::new();
+    trader.working("A");
+    let cancel = trader.cancel("C", "A");
+    trader.venue(cancel, ExecType::Canceled, Reason::Requested, [0, 0, 0]);
+    for id in ["A", "C"] {
+        let status = trader.send("H", &format!("11={id}|54=1|55=ALFA|"));
+        assert_eq!(told(&status, "35 11 150 39"), [format!("35=8|11={id}|150=I|39=4")]);
+    }
+    for (id, orig) in [("D", "C"), ("E", "A")] {
+        let late = trader.send("F", &format!("11={id}|41={orig}|{OF_ORDER}"));
+        assert_eq!(
+            told(&late, "35 11 41 39 102"),
+            [format!("35=9|11={id}|41=C|39=4|102=0")]
+        );
+    }
+    let late = trader.send("G", &format!("11=F|41=C|38=5|40=2|44=100|{OF_ORDER}"));
+    assert_eq!(told(&late, "35 11 41 39 102 434"), ["35=9|11=F|41=C|39=4|102=0|434=2"]);
+}
+
+#[test]
+fn a_request_with_another_instrument_or_side_than_the_orders_is_refused_for_that() {
+    let mut trader = Trader::new();
+    trader.working("A");
+    for (id, fields) in [("B", "54=2|55=ALFA|"), ("C", "54=1|55=BETA|"), ("D", "54=1|55=NOPE|")] {
+        let refused = trader.send("F", &format!("11={id}|41=A|60=20261130-08:00:00|{fields}"));
+        assert_eq!(
+            told(&refused, "35 11 41 39 102 58"),
+            [format!(
+                "35=9|11={id}|41=A|39=0|102=99|58=instrument or side is not the order's"
+            )],
+            "{fields}"
+        );
+    }
+    trader.cancel("E", "A");
+}

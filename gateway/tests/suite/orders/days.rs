@@ -1,7 +1,9 @@
 //! The end of a trading day.
 
-use super::{OF_ORDER, ORDER, Trader, told};
-use types::{ExecType, Reason, Timestamp, TradingDay};
+use super::{Logon, OF_ORDER, ORDER, Trader, told};
+use crate::fixture::{FIX, Fixture, START};
+use gateway::replay;
+use types::{Duration, ExecType, Reason, ShardId, Timestamp, TradingDay};
 
 const NEXT_DAY: TradingDay = TradingDay(20_261_201);
 const MORNING: Timestamp = Timestamp(1_796_108_400_000_000_000);
@@ -57,6 +59,44 @@ fn the_ids_of_ended_orders_may_come_again_and_those_of_living_ones_still_name_th
     let cancel = trader.cancel("C", "GTC");
     let canceled = trader.venue(cancel, ExecType::Canceled, Reason::Requested, [0, 0, 0]);
     assert_eq!(told(&canceled, "11 41 150 39"), ["11=C|41=GTC|150=4|39=4"]);
-    let unknown = trader.send("F", &format!("11=E|41=C|{OF_ORDER}"));
-    assert_eq!(told(&unknown, "11 41 102"), ["11=E|41=C|102=1"]);
+    let late = trader.send("F", &format!("11=E|41=C|{OF_ORDER}"));
+    assert_eq!(told(&late, "11 41 39 102"), ["11=E|41=C|39=4|102=0"]);
+}
+
+#[test]
+fn a_new_session_day_frees_the_ids_of_what_is_over_and_an_interruption_does_not() {
+    let mut trader = Trader {
+        fixture: Fixture::new(),
+    };
+    trader.fixture.shard.hours(FIX, Some(START));
+    let log_on = |trader: &mut Trader| {
+        let answer = trader.fixture.fix(&Logon);
+        assert_eq!(told(&answer, "35"), ["35=A"]);
+    };
+    log_on(&mut trader);
+    let done = trader.working("DONE");
+    trader.venue(done, ExecType::Fill, Reason::None, [10, 0, 10]);
+    let living = trader.working("GTC");
+    // An interruption: the day goes on.
+    trader.fixture.shard.hours(FIX, None);
+    trader.lose();
+    trader.fixture.shard.hours(FIX, Some(START));
+    trader.fixture.shard.connect(FIX);
+    log_on(&mut trader);
+    let used = trader.send("D", &format!("11=DONE|{ORDER}"));
+    assert_eq!(told(&used, "11 39 103"), ["11=DONE|39=8|103=6"]);
+    // The day ends while the client is there: until it is gone it is the old one.
+    let tomorrow = START + Duration::from_secs(3_600);
+    trader.fixture.shard.hours(FIX, Some(tomorrow));
+    trader.fixture.fix_messages();
+    trader.lose();
+    trader.fixture.fix_sequence = 1;
+    trader.fixture.shard.connect(FIX);
+    log_on(&mut trader);
+    trader.order("DONE");
+    let used = trader.send("D", &format!("11=GTC|{ORDER}"));
+    assert_eq!(told(&used, "11 39 103"), ["11=GTC|39=8|103=6"]);
+    assert_ne!(done, living);
+    let (config, _folder) = trader.fixture.stop();
+    replay::verify(&config, ShardId(0)).expect("it replays");
 }

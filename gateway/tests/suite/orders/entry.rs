@@ -1,7 +1,7 @@
 //! New orders: what they may ask for, and what is refused.
 
 use super::{ORDER, Trader, told};
-use types::{OrderTerms, OrderType, Price, Quantity, Request, TimeInForce, Timestamp};
+use types::{ExecType, OrderTerms, OrderType, Price, Quantity, Reason, Request, TimeInForce, Timestamp};
 
 fn price(text: &str) -> Price {
     Price::parse(text.as_bytes()).expect("a price")
@@ -322,10 +322,61 @@ fn a_cl_ord_id_that_is_too_long_is_refused_for_that() {
     let answer = trader.send("D", &order(&id, &[], ""));
     assert_eq!(
         told(&answer, "35 11 39 103 58"),
-        [format!("35=8|11={id}|39=8|103=99|58=client order id is too long")]
+        [format!("35=8|11={id}|39=8|103=99|58=ClOrdID is longer than 38 bytes")]
     );
     let id = "x".repeat(38);
     assert_eq!(trader.send("D", &order(&id, &[], "")), [""; 0]);
+}
+
+#[test]
+fn an_order_with_a_value_that_is_too_long_to_repeat_is_refused_as_an_order_and_told_the_limit() {
+    let long = "x".repeat(65);
+    for (change, told_back, why) in [
+        (
+            ("11=A", format!("11={long}")),
+            "35=8|39=8|55=ALFA|54=1|38=10|40=2|44=100|103=99",
+            "ClOrdID is longer than 38 bytes",
+        ),
+        (
+            ("55=ALFA", format!("55={long}")),
+            "35=8|11=A|39=8|54=1|38=10|40=2|44=100|103=1",
+            "Symbol is longer than 64 bytes",
+        ),
+        (
+            ("1=1", format!("1={long}")),
+            "35=8|11=A|39=8|55=ALFA|54=1|38=10|40=2|44=100|103=15",
+            "Account is longer than 64 bytes",
+        ),
+    ] {
+        let mut trader = Trader::new();
+        let fields = format!("11=A|1=1|{}", ORDER).replace(&format!("{}|", change.0), &format!("{}|", change.1));
+        let answer = trader.send("D", &fields);
+        assert_eq!(
+            told(&answer, "35 11 39 55 54 38 40 44 103 58"),
+            [format!("{told_back}|58={why}")]
+        );
+    }
+    // Other requests have no order to refuse.
+    let mut trader = Trader::new();
+    let answer = trader.send("F", &format!("11={long}|41=A|{}", super::OF_ORDER));
+    assert_eq!(told(&answer, "35 371 373"), ["35=3|371=11|373=5"]);
+}
+
+#[test]
+fn reports_say_order_type_and_time_in_force_as_they_came() {
+    let mut trader = Trader::new();
+    trader.send("D", &format!("11=A|59=1|{}", ORDER));
+    let order = trader.number();
+    let new = trader.venue(order, ExecType::New, Reason::None, [0, 10, 0]);
+    assert_eq!(told(&new, "150 40 59"), ["150=0|40=2|59=1"]);
+    let replace = trader.replace("B", "A", 20);
+    let replaced = trader.venue(replace, ExecType::Replaced, Reason::None, [0, 20, 0]);
+    assert_eq!(told(&replaced, "150 40 59"), ["150=5|40=2|59=1"]);
+    let cancel = trader.cancel("C", "B");
+    let canceled = trader.venue(cancel, ExecType::Canceled, Reason::Requested, [0, 0, 0]);
+    assert_eq!(told(&canceled, "150 40 59"), ["150=4|40=2|59=1"]);
+    let refused = trader.send("D", &format!("11=D|59=5|{}", ORDER));
+    assert_eq!(told(&refused, "39 40 59"), ["39=8|40=2|59=5"]);
 }
 
 #[test]

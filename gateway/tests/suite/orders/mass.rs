@@ -43,6 +43,9 @@ fn a_mass_cancel_that_cannot_be_is_refused_with_its_code() {
         assert_eq!(trader.fixture.sent().0, 1, "{fields}: no cancel goes out");
     }
     let mut trader = Trader::new();
+    let other = trader.send("q", &format!("11=P|530=3|{TIME}"));
+    let why = "only all orders (530=7) or those of a security (530=1) are cancelled, of both sides";
+    assert_eq!(told(&other, "530 531 58"), [format!("530=3|531=0|58={why}")]);
     trader.working("A");
     let again = trader.send("q", &format!("11=A|530=7|{TIME}"));
     assert_eq!(told(&again, "35 11 531 532"), ["35=r|11=A|531=0|532=99"]);

@@ -113,7 +113,14 @@ fn a_mass_status_that_is_not_supported_is_told_so() {
     trader.working("A");
     for (fields, text) in [
         ("584=M|585=1|55=NOPE|", "unknown instrument"),
-        ("584=M|585=8|", "order type or time in force is not supported"),
+        (
+            "584=M|585=3|",
+            "only all orders (585=7) or those of a security (585=1) are told",
+        ),
+        (
+            "584=M|585=8|",
+            "only all orders (585=7) or those of a security (585=1) are told",
+        ),
     ] {
         let answer = trader.send("AF", fields);
         assert_eq!(

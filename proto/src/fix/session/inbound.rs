@@ -258,7 +258,8 @@ impl Session {
         turn: Turn,
         out: &mut impl Output,
     ) -> Result<bool, Violation> {
-        if let Some(violation) = message.violation() {
+        // An order whose id is too long is refused as an order is.
+        if let Some(violation) = message.violation().filter(|_| message.too_long().is_none()) {
             return Err(violation);
         }
         if !self.accepts_orig_sending_time(message, out) {

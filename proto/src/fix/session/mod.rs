@@ -132,7 +132,7 @@ impl Session {
         self.inbound.disconnected();
         self.phase = Phase::Disconnected;
         if self.day_ended {
-            self.reset_numbers();
+            self.begin_day();
         }
     }
 
@@ -250,7 +250,7 @@ impl Session {
     pub fn on_new_session_day(&mut self, now: Timestamp, out: &mut impl Output) {
         self.now = now;
         match self.phase {
-            Phase::Disconnected | Phase::AwaitingLogon => return self.reset_numbers(),
+            Phase::Disconnected | Phase::AwaitingLogon => return self.begin_day(),
             Phase::LogonSent => self.close(CloseReason::LoggedOut, b"", out),
             Phase::LoggedOn => self.logout(now, b"end of the session day", out),
             Phase::LogoutSent | Phase::LogoutAnswered | Phase::TurnedAway(_) | Phase::Closing => (),
@@ -370,6 +370,11 @@ impl Session {
     const fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.since = self.now;
+    }
+
+    fn begin_day(&mut self) {
+        self.counters.days += 1;
+        self.reset_numbers();
     }
 
     fn reset_numbers(&mut self) {

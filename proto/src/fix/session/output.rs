@@ -118,6 +118,8 @@ pub struct SessionCounters {
     pub logons_refused: u64,
     /// Times that both numbers started at 1 again.
     pub resets: u64,
+    /// Session days that have begun, each with numbers from 1.
+    pub days: u64,
 }
 
 impl<'f> Application<'f> {

@@ -452,6 +452,7 @@ fn fix_report(now: Timestamp, session: &mut Session, report: &ExecReport, out: &
         order_id: order.as_bytes(),
         quantity: report.quantity.0 * LOT,
         ord_status: OrdStatus::of(report),
+        ord_type: 0,
         orig_cl_ord_id: orig.as_bytes(),
         price: report.price,
         side: fix::side_code(report.side),
@@ -461,6 +462,7 @@ fn fix_report(now: Timestamp, session: &mut Session, report: &ExecReport, out: &
         } else {
             report.reason.text().as_bytes()
         },
+        time_in_force: 0,
         transact_time: now,
         ord_rej_reason: None,
         exec_type: FixExecType::of(report.exec_type).unwrap(),

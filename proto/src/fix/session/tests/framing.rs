@@ -107,6 +107,18 @@ fn a_data_field_may_hold_the_delimiter() {
 }
 
 #[test]
+fn encoded_text_is_as_long_as_its_length_says() {
+    let mut stream = Stream::new();
+    let right = message("35=D|34=2|11=x|354=7|355=a\x0149=b\x01|");
+    let did = stream.receives(&right, usize::MAX);
+    assert_eq!(did, ["application 2: 11=x|354=7|355=a|49=b||"]);
+    // The delimiter does not stand where the length says.
+    let did = stream.receives(&message("35=D|34=3|11=x|354=6|355=abcdefg|"), usize::MAX);
+    assert!(did.len() == 1 && did[0].starts_with("35=3|"), "{did:?}");
+    assert!(did[0].contains("|45=3|") && did[0].contains("|371=355|"), "{did:?}");
+}
+
+#[test]
 fn a_message_in_pieces_is_one_message() {
     let bytes = message("35=D|34=2|11=x|");
     for chunk in 1..bytes.len() {
