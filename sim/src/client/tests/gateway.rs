@@ -46,7 +46,7 @@ pub(super) struct Gateway {
 pub(super) enum Speech {
     Fix {
         session: Box<Session>,
-        frames: FrameBuffer,
+        frames: Box<FrameBuffer>,
     },
     Native {
         session: ServerSession,
@@ -91,7 +91,7 @@ impl Gateway {
                 let config = SessionConfig::new(Role::Acceptor, us, client);
                 let speech = Speech::Fix {
                     session: Box::new(Session::new(config)),
-                    frames: FrameBuffer::new(),
+                    frames: Box::new(FrameBuffer::new()),
                 };
                 (Some(listen()), speech)
             }
