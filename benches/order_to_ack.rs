@@ -449,6 +449,7 @@ transport = "ltp"
 session = 1
 peer = "VENUE"
 window_messages = 4096
+cancel_reserve_messages = 512
 heartbeat_ms = 10
 dead_after_ms = 1000
 [[accounts]]

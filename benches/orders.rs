@@ -289,7 +289,10 @@ fn config(size: u32) -> OrdersConfig {
         overrides: vec![],
         accounts: (1..=size).map(account).collect(),
         sessions: (0..SESSIONS).map(session).collect(),
-        venues: vec![VenueConfig { session: SessionId(1) }],
+        venues: vec![VenueConfig {
+            session: SessionId(1),
+            grants_slots: false,
+        }],
         routes: vec![],
         capacity: Capacity {
             open_orders: RESTING + BATCH,

@@ -558,6 +558,7 @@ transport = "ltp"
 session = 9
 peer = "127.0.0.1:9"
 window_messages = 4096
+cancel_reserve_messages = 512
 heartbeat_ms = 10
 dead_after_ms = 100
 [[accounts]]

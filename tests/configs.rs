@@ -102,6 +102,11 @@ fn a_gateway_without_a_limit_does_not_start() {
                 "owner = 1\n",
                 &["max_open_orders"],
             ),
+            (
+                "cancel_reserve_messages = 512   # of these: orders leave them free, so that cancels always pass\n",
+                "",
+                &["cancel_reserve_messages"],
+            ),
             ("max_quantity_lots = 1_000\n", "", &["max_quantity_lots"]),
             ("max_notional = \"1000000\"\n", "", &["max_notional"]),
             ("collar = { basis_points = 1000 }\n", "", &["collar"]),
@@ -124,6 +129,16 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 &["trading_dya", "unknown"],
             ),
             ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_s", "unknown"]),
+            (
+                "cancel_reserve_messages = 512",
+                "cancel_reserve_messages = 4096",
+                &["cancel_reserve_messages = 4096", "window_messages = 4096"],
+            ),
+            (
+                "name = \"sim\"\n\n[[venues.links]]\nshard = 0\ntransport = \"ltp\"",
+                "name = \"sim\"\ngrants_open_orders = true\n\n[[venues.links]]\nshard = 0\ntransport = \"tcp\"",
+                &["grants_open_orders", "LTP"],
+            ),
             ("trading_day = 20261130", "trading_day = 20261330", &["20261330"]),
             ("idle = \"spin\"", "idle = \"sleep\"", &["sleep", "spin"]),
             ("transport = \"ltp\"", "transport = \"tcp\"", &["user", "password"]),
@@ -313,7 +328,7 @@ fn a_drop_copy_that_cannot_be_made_is_refused() {
     };
     let shard = "[[shards]]\nidle = \"spin\"\nfix_listen = \"127.0.0.1:7003\"\n\n[[venues]]";
     let link = "\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \
-                \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n\n[[accounts]]\n";
+                \"127.0.0.1:7202\"\nwindow_messages = 4096\ncancel_reserve_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 100\n\n[[accounts]]\n";
     let two = text("gateway.toml")
         .replacen("[[venues]]", shard, 1)
         .replacen("[[accounts]]\n", link, 1);
@@ -407,7 +422,7 @@ fn the_session_over_a_link_of_the_page_loads_and_what_cannot_be_is_refused() {
 fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
     let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
     let link = "\n[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 2\npeer = \
-                \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n\n[[accounts]]\n";
+                \"127.0.0.1:7202\"\nwindow_messages = 4096\ncancel_reserve_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 100\n\n[[accounts]]\n";
     let two = text("gateway.toml")
         .replacen("[[venues]]", shard, 1)
         .replacen("[[accounts]]\n", link, 1);
@@ -463,7 +478,7 @@ fn a_link_over_af_xdp_says_on_which_queue_and_how() {
     let shard = "[[shards]]\nidle = \"spin\"\nnative_listen = \"127.0.0.1:7004\"\n\n[[venues]]";
     let second = format!(
         "{table}[[venues.links]]\nshard = 1\ntransport = \"ltp\"\ncarrier = \"afxdp\"\nsession = 2\npeer = \
-         \"127.0.0.1:7202\"\nwindow_messages = 4096\nheartbeat_ms = 10\ndead_after_ms = 100\n{table}"
+         \"127.0.0.1:7202\"\nwindow_messages = 4096\ncancel_reserve_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 100\n{table}"
     );
     let two = with(carrier, &second).replacen("[[venues]]", shard, 1);
     let error = load_gateway(&two).expect("it is refused");

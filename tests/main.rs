@@ -3,6 +3,7 @@
 mod bad_input;
 mod configs;
 mod control;
+mod credits;
 mod door;
 mod fix_client;
 mod journal;

@@ -313,6 +313,7 @@ transport = "{transport}"
 session = {session}
 peer = "{venue}"
 window_messages = 4_096
+cancel_reserve_messages = 256
 heartbeat_ms = 10
 dead_after_ms = 500
 user = "gate{session}"

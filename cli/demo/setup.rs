@@ -126,6 +126,7 @@ transport = "{transport}"
 session = 1
 peer = "{venue}"
 window_messages = 4096
+cancel_reserve_messages = 512
 heartbeat_ms = 10
 dead_after_ms = 1000
 user = "gate"

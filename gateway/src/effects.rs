@@ -4,8 +4,8 @@ use crate::crossing::Lane;
 use latency::Tap;
 use proto::fix::{CloseReason, Recall};
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
-    ShardId, VenueId,
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, Request, SequenceNumber,
+    SessionId, ShardId, VenueId,
 };
 
 /// All that a shard asks of the world, and all that it does to it.
@@ -21,11 +21,12 @@ pub trait Effects {
     fn reference(&mut self, instrument: InstrumentId, known: &Bbo) -> Option<Bbo>;
 
     /// Reserves room for all that a request may cause: a place at its destination, in the journal, and for the reports to
-    /// its client. Asked before the order logic changes anything; afterwards nothing fails for want of room.
+    /// its client. Asked before the order logic changes anything; afterwards nothing fails for want of room. What is set
+    /// aside for cancels is not given to orders.
     ///
     /// # Errors
     /// The reason that the client is told.
-    fn reserve_room(&mut self, session: SessionId, destination: Destination) -> Result<(), Reason>;
+    fn reserve_room(&mut self, session: SessionId, destination: Destination, purpose: Purpose) -> Result<(), Reason>;
 
     /// Reserves room for so many messages to a client, or to the shard that has it.
     ///
@@ -42,7 +43,7 @@ pub trait Effects {
     /// Gives back what was reserved and is not needed any more.
     fn release_shared(&mut self, account: AccountId, amount: i64);
 
-    /// Whether a cancel that the gateway sends by itself finds room on the venue link now.
+    /// Whether a cancel that waits to be sent finds room on the venue link now.
     fn room_for_cancel(&mut self, venue: VenueId) -> bool;
 
     /// Whether something that this shard tells another by itself finds room in its ring now.
@@ -80,6 +81,15 @@ pub trait Effects {
     fn reported(&mut self, report: &ExecReport);
 }
 
+/// What room is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// A cancel or mass cancel.
+    Cancel,
+    /// Anything else.
+    Order,
+}
+
 /// Where a request goes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
@@ -87,4 +97,14 @@ pub enum Destination {
     Venue(VenueId),
     /// To the shard that owns the instrument.
     Shard(ShardId),
+}
+
+impl Purpose {
+    /// Of a request.
+    pub(crate) const fn of(request: &Request) -> Self {
+        match request {
+            Request::Cancel(_) | Request::MassCancel(_) => Self::Cancel,
+            Request::New(_) | Request::Replace(_) | Request::Status(_) | Request::MassStatus(_) => Self::Order,
+        }
+    }
 }

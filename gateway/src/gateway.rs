@@ -10,7 +10,7 @@ use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
 use crate::limits::MAX_PENDING_LOGONS;
-use crate::live::Live;
+use crate::live::{CancelReserve, Live};
 use crate::recall::{self, Recalls, Seekers};
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
@@ -410,6 +410,7 @@ impl PreparedShard {
             config.journal.watermark,
             links,
             venue_sequences,
+            CancelReserve::new(&config, id),
             outputs,
             client_links,
             references,

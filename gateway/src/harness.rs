@@ -6,7 +6,7 @@ use crate::clients;
 use crate::config::Config;
 use crate::gateway::Begin;
 use crate::limits::JOURNAL_RESERVE_BYTES;
-use crate::live::Live;
+use crate::live::{CancelReserve, Live};
 use crate::recall::{self, Seeker};
 use crate::record::Record;
 use crate::references::References;
@@ -57,6 +57,7 @@ impl Harness {
             config.journal.watermark,
             recovered.venues.iter().map(|kept| Held::new(kept.next_send)).collect(),
             recovered.venues.iter().map(|kept| kept.next_send).collect(),
+            CancelReserve::new(config, ShardId(0)),
             recovered.clients,
             ClientLinks::new(Vec::new()),
             references.clone(),
@@ -157,6 +158,12 @@ impl Harness {
     /// Messages that the link to a venue takes from now on; none, when its window is full.
     pub fn set_venue_room(&mut self, venue: VenueId, messages: usize) {
         self.live.links[usize::from(venue.0)].room = messages;
+    }
+
+    /// A venue permits so many open orders from now on.
+    pub fn grant(&mut self, venue: VenueId, slots: u32) {
+        self.live.append(&Record::VenueSlots { venue, slots });
+        self.shard.on_venue_slots(venue, slots);
     }
 
     /// A price of the feed.

@@ -101,9 +101,15 @@ pub const REPORTS_HELD_A_TURN: usize = 1_024;
 /// Free places that a ring of reports to another shard must have before an input is taken that may cause some.
 pub const REPORTS_RESERVED_AN_INPUT: usize = 16;
 
-/// Places in a ring of requests to another shard that requests leave free: for mass cancels and lost sessions, which are
-/// never refused.
+/// Places in a ring of requests to another shard that requests leave free: for mass cancels and lost sessions that the
+/// shard itself has to tell, which are never refused.
 pub const NOTICES_RESERVED: usize = 64;
+
+/// Places in a ring of requests to another shard that orders leave free beside those, for cancels.
+pub const CANCELS_RESERVED: usize = 64;
+
+/// Journal bytes that a cancel needs: its message, what goes to the venue, and the report of the order's end.
+pub const CANCEL_JOURNAL_BYTES: usize = 3 * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES);
 
 /// Bytes that a record of the journal takes beyond the message in it, at most.
 pub const RECORD_OVERHEAD_BYTES: usize = 64;

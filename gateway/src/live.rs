@@ -2,11 +2,12 @@
 
 use crate::client_links::ClientLinks;
 use crate::client_output::ClientOutputs;
+use crate::config::{Config, VenueConfig};
 use crate::crossing::{Crossing, Lane};
-use crate::effects::{Destination, Effects};
+use crate::effects::{Destination, Effects, Purpose};
 use crate::limits::{
-    JOURNAL_RESERVE_BYTES, MAX_ORDERS_HELD, MAX_REPORT_LENGTH, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
-    REPORTS_HELD_A_TURN,
+    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ORDERS_HELD, MAX_REPORT_LENGTH,
+    NOTICES_RESERVED, RECORD_OVERHEAD_BYTES, REPORTS_HELD_A_TURN, REPORTS_RESERVED_AN_ORDER,
 };
 use crate::line_limit::LineLimit;
 use crate::recall::Recalls;
@@ -38,6 +39,7 @@ pub(crate) struct Live<L> {
     pub(crate) links: Vec<L>,
     /// By [`VenueId`]: the number that the next message gets.
     venue_sequences: Vec<SequenceNumber>,
+    cancel_reserve: CancelReserve,
     pub(crate) clients: ClientOutputs,
     /// Of the sessions that are not in `clients`.
     pub(crate) client_links: ClientLinks<L>,
@@ -54,6 +56,13 @@ pub(crate) struct Live<L> {
     pub(crate) lines: LineLimit,
 }
 
+/// What orders leave free so that cancels always pass, from the config.
+#[derive(Debug)]
+pub(crate) struct CancelReserve(
+    /// By [`VenueId`]: places in the link's ring.
+    Vec<usize>,
+);
+
 /// What is stamped on the way.
 #[derive(Debug)]
 struct Recording {
@@ -68,6 +77,23 @@ struct Recording {
     reports: Vec<GatewayReport>,
 }
 
+impl CancelReserve {
+    /// Of the links of `shard`.
+    pub(crate) fn new(config: &Config, shard: ShardId) -> Self {
+        let of_shard = |venue: &VenueConfig| venue.links[usize::from(shard.0)].cancel_reserve_messages;
+        Self(config.venues.iter().map(of_shard).collect())
+    }
+
+    fn messages(&self, venue: VenueId) -> usize {
+        self.0[usize::from(venue.0)]
+    }
+
+    /// What as many cancels need of the journal.
+    fn journal_bytes(&self) -> usize {
+        self.0.iter().sum::<usize>() * CANCEL_JOURNAL_BYTES
+    }
+}
+
 impl<L: Link> Live<L> {
     /// The world of a shard whose last messages to venues were numbered below `venue_sequences`.
     #[allow(clippy::too_many_arguments, reason = "called once, where a shard is put together")]
@@ -77,6 +103,7 @@ impl<L: Link> Live<L> {
         watermark: Watermark,
         links: Vec<L>,
         venue_sequences: Vec<SequenceNumber>,
+        cancel_reserve: CancelReserve,
         clients: ClientOutputs,
         client_links: ClientLinks<L>,
         references: References,
@@ -101,6 +128,7 @@ impl<L: Link> Live<L> {
             watermark,
             links,
             venue_sequences,
+            cancel_reserve,
             clients,
             client_links,
             references,
@@ -214,26 +242,44 @@ impl<L: Link> Effects for Live<L> {
         Some(bbo)
     }
 
-    fn reserve_room(&mut self, session: SessionId, destination: Destination) -> Result<(), Reason> {
-        if !self.journal.room(2 * JOURNAL_RESERVE_BYTES) {
+    fn reserve_room(&mut self, session: SessionId, destination: Destination, purpose: Purpose) -> Result<(), Reason> {
+        let is_order = purpose == Purpose::Order;
+        let set_aside = if is_order {
+            self.cancel_reserve.journal_bytes()
+        } else {
+            0
+        };
+        if !self.journal.room(2 * JOURNAL_RESERVE_BYTES + set_aside) {
             return self.refused(Reason::JournalFull);
         }
-        if !self.clients.has_room(session) || !self.client_links.has_room_for_order(session) {
+        let link_has_room = if is_order {
+            self.client_links.has_room_for_order(session)
+        } else {
+            self.client_links.has_room_for(session, REPORTS_RESERVED_AN_ORDER)
+        };
+        if !self.clients.has_room(session) || !link_has_room {
             return self.refused(Reason::ReportRingFull);
         }
         match destination {
-            Destination::Venue(venue) if self.links[usize::from(venue.0)].room() == 0 => {
-                self.refused(Reason::VenueFull)
+            Destination::Venue(venue) => {
+                let set_aside = if is_order {
+                    self.cancel_reserve.messages(venue)
+                } else {
+                    0
+                };
+                if self.links[usize::from(venue.0)].room() <= set_aside {
+                    return self.refused(Reason::VenueFull);
+                }
             }
-            Destination::Shard(shard)
-                if self
-                    .crossing(shard)
-                    .is_none_or(|crossing| crossing.room(Lane::Requests) <= NOTICES_RESERVED) =>
-            {
-                self.refused(Reason::ShardRingFull)
+            Destination::Shard(shard) => {
+                let set_aside = NOTICES_RESERVED + if is_order { CANCELS_RESERVED } else { 0 };
+                let crossing = self.crossing(shard);
+                if crossing.is_none_or(|crossing| crossing.room(Lane::Requests) <= set_aside) {
+                    return self.refused(Reason::ShardRingFull);
+                }
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     fn reserve_reports(&mut self, session: SessionId, shard: Option<ShardId>, count: usize) -> Result<(), Reason> {

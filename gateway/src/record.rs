@@ -58,6 +58,8 @@ pub enum Record<'a> {
     VenueUp { venue: VenueId },
     /// The link to a venue went down.
     VenueDown { venue: VenueId },
+    /// A venue permits so many open orders from now on.
+    VenueSlots { venue: VenueId, slots: u32 },
     /// There is room again for what waits for it.
     RoomAgain,
     /// See [`Kind::VenueMessage`].
@@ -161,6 +163,10 @@ impl<'a> Record<'a> {
             Kind::VenueEvent => match (VenueId(fields.u8()?), fields.u8()?) {
                 (venue, UP) => Self::VenueUp { venue },
                 (venue, DOWN) => Self::VenueDown { venue },
+                (venue, SLOTS) => Self::VenueSlots {
+                    venue,
+                    slots: fields.u32()?,
+                },
                 _ => return None,
             },
             Kind::VenueMessage => {
@@ -263,6 +269,7 @@ impl<'a> Record<'a> {
             Self::RoomAgain => (Kind::Timer, head.u16(NO_SESSION.0), &[]),
             Self::VenueUp { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(UP), &[]),
             Self::VenueDown { venue } => (Kind::VenueEvent, head.u8(venue.0).u8(DOWN), &[]),
+            Self::VenueSlots { venue, slots } => (Kind::VenueEvent, head.u8(venue.0).u8(SLOTS).u32(slots), &[]),
             Self::VenueMessage {
                 venue,
                 sequence,
@@ -367,6 +374,7 @@ const NO_SESSION: SessionId = SessionId(0);
 /// In an event: what a connection or link became.
 const UP: u8 = 1;
 const DOWN: u8 = 0;
+const SLOTS: u8 = 2;
 const BOUND: u8 = 2;
 const HOURS: u8 = 3;
 
@@ -464,6 +472,7 @@ mod tests {
             Record::RoomAgain,
             Record::VenueUp { venue },
             Record::VenueDown { venue },
+            Record::VenueSlots { venue, slots: 40_000 },
             Record::VenueMessage {
                 venue,
                 sequence,

@@ -6,7 +6,7 @@
 use crate::client_output::ClientOutputs;
 use crate::config::{Config, SessionConfig, ShardConfig, VenueConfig};
 use crate::crossing::{CrossingMessage, Lane};
-use crate::effects::{Destination, Effects};
+use crate::effects::{Destination, Effects, Purpose};
 use crate::record::{RECORD_VERSION, Record};
 use crate::shard::Shard;
 use crate::shared_limits::{Reservation, SharedLimits};
@@ -238,6 +238,7 @@ impl Recovered {
                 self.up.retain(|&up| up != venue);
                 shard.on_venue_down(venue);
             }
+            Record::VenueSlots { venue, slots } => shard.on_venue_slots(venue, slots),
             Record::VenueMessage {
                 venue,
                 sequence,
@@ -426,7 +427,7 @@ impl Effects for Replay<'_> {
         }
     }
 
-    fn reserve_room(&mut self, _: SessionId, _: Destination) -> Result<(), Reason> {
+    fn reserve_room(&mut self, _: SessionId, _: Destination, _: Purpose) -> Result<(), Reason> {
         self.refusal().map_or(Ok(()), Err)
     }
 

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::control::{Action, Given, Order};
 use crate::crossing::{self, Content};
 use crate::door::Binding;
-use crate::effects::{Destination, Effects};
+use crate::effects::{Destination, Effects, Purpose};
 use crate::instruments::Instruments;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
@@ -163,7 +163,7 @@ impl Shard {
 
         let routed = self.orders.route(screened)?;
         let venue = routed.venue();
-        effects.reserve_room(order.session, Destination::Venue(venue))?;
+        effects.reserve_room(order.session, Destination::Venue(venue), Purpose::Order)?;
         effects.reserve_shared(order.account, routed.shared_need())?;
         let out = self.orders.accept(now, routed);
         effects.stamp(Tap::Routed);
@@ -184,7 +184,15 @@ impl Shard {
 
     fn take_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) -> Result<(), Reason> {
         let checked = self.orders.check_cancel(cancel)?;
-        effects.reserve_room(cancel.session, Destination::Venue(checked.venue()))?;
+        match effects.reserve_room(cancel.session, Destination::Venue(checked.venue()), Purpose::Cancel) {
+            Ok(()) => {}
+            Err(Reason::VenueFull) => {
+                // Even what is set aside for cancels is used up: it goes as soon as there is room.
+                self.orders.hold_cancel(checked);
+                return Ok(());
+            }
+            Err(reason) => return Err(reason),
+        }
         let out = self.orders.accept_cancel(now, checked);
         send_to_venue(out.venue, &Request::Cancel(out.request), effects);
         Ok(())
@@ -208,7 +216,7 @@ impl Shard {
         let reference = self.instruments.reference(replace.instrument, effects);
         let checked = self.orders.check_replace(now, replace, &reference)?;
         let screened = self.orders.screen_replace(checked)?;
-        effects.reserve_room(replace.session, Destination::Venue(screened.venue()))?;
+        effects.reserve_room(replace.session, Destination::Venue(screened.venue()), Purpose::Order)?;
         effects.reserve_shared(screened.account(), screened.shared_need())?;
         let out = self.orders.accept_replace(now, screened);
         send_to_venue(out.venue, &Request::Replace(out.request), effects);
@@ -326,6 +334,11 @@ impl Shard {
     pub fn on_venue_up<E: Effects>(&mut self, now: Timestamp, venue: VenueId, effects: &mut E) {
         self.orders.on_venue_up(venue);
         self.send_waiting(now, effects);
+    }
+
+    /// A venue permits so many open orders from now on.
+    pub fn on_venue_slots(&mut self, venue: VenueId, slots: u32) {
+        self.orders.on_venue_slots(venue, slots);
     }
 
     /// The link to a venue went down: new orders are refused, those out there are in doubt until it is up again.
@@ -485,7 +498,7 @@ impl Shard {
     /// A request for an instrument of another shard: that shard alone accepts or refuses it, unless it cannot even be
     /// told.
     fn cross<E: Effects>(&mut self, now: Timestamp, shard: ShardId, request: &Request, effects: &mut E) {
-        match effects.reserve_room(request.session(), Destination::Shard(shard)) {
+        match effects.reserve_room(request.session(), Destination::Shard(shard), Purpose::of(request)) {
             Ok(()) => {
                 self.counters.crossed += 1;
                 send_to_shard(shard, &Content::Request(*request), effects);

@@ -91,6 +91,8 @@ impl<L: Link> Worker<L> {
                     }
                     Some(LinkEvent::Credits(slots)) => {
                         tracing::info!(venue = venue.0, slots, "venue grants open orders");
+                        self.live.append(&Record::VenueSlots { venue, slots });
+                        self.shard.on_venue_slots(venue, slots);
                     }
                     Some(LinkEvent::Path(change)) => {
                         tracing::warn!(venue = venue.0, %change, "venue link goes on over one path, or both again");

@@ -23,6 +23,8 @@ pub enum AuditError {
     SessionOrders(u32),
     /// A venue has another number of waiting cancels than its queue.
     WaitingCancels(VenueId),
+    /// A venue has another number of open orders than is counted.
+    VenueOrders(VenueId),
     /// More client numbers are known than orders and replaces have.
     ClientIds,
 }
@@ -38,6 +40,7 @@ impl Orders {
         let mut accounts = vec![AccountExposure::default(); self.accounts.len()];
         let mut sessions = vec![0; self.sessions.len()];
         let mut waiting = vec![0; self.venues.len()];
+        let mut at_venues = vec![0; self.venues.len()];
         let mut client_ids = 0;
         for (slot, order) in self.table.open() {
             self.audit_order(slot, order)?;
@@ -49,6 +52,7 @@ impl Orders {
             account.held += order.held;
             account.change(order.side, Default::default(), order.claim());
             sessions[order.session as usize] += 1;
+            at_venues[usize::from(order.venue.0)] += 1;
             waiting[usize::from(order.venue.0)] += u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
             let by_client = order
                 .cancel
@@ -73,9 +77,12 @@ impl Orders {
                 return Err(AuditError::SessionOrders(index));
             }
         }
-        for ((index, venue), counted) in (0..).zip(&self.venues).zip(waiting) {
-            if venue.cancels.length() != counted {
+        for ((index, venue), (waiting, open)) in (0..).zip(&self.venues).zip(waiting.into_iter().zip(at_venues)) {
+            if venue.cancels.length() != waiting {
                 return Err(AuditError::WaitingCancels(VenueId(index)));
+            }
+            if venue.open_orders != open {
+                return Err(AuditError::VenueOrders(VenueId(index)));
             }
         }
         if self.by_client_id.length() == client_ids + self.done.length() {

@@ -80,13 +80,21 @@ impl Orders {
         let CancelChecked {
             cancel, version, slot, ..
         } = cancel;
-        self.begin_change(version, cancel.session, cancel.client_order_id);
-        self.counters.cancels += 1;
-        self.unqueue_cancel(slot);
-        // What comes next may name the order by the number of this request.
-        let session = self.table.order(slot).session;
-        self.by_client_id.insert(cancel.client_order_id.0, session, slot);
+        self.take_cancel(version, &cancel, slot);
         self.send_cancel(now, slot, cancel.client_order_id, Reason::Requested)
+    }
+
+    /// Marks the order as being cancelled though the venue's link has no room: the request comes out of
+    /// [`poll_cancel`](Self::poll_cancel) once it has.
+    ///
+    /// # Panics
+    /// As [`accept_cancel`](Self::accept_cancel).
+    pub fn hold_cancel(&mut self, cancel: CancelChecked) {
+        let CancelChecked {
+            cancel, version, slot, ..
+        } = cancel;
+        self.take_cancel(version, &cancel, slot);
+        self.queue_cancel(slot, cancel.client_order_id, Reason::Requested);
     }
 
     /// Refuses a cancel; the order stays as it is.
@@ -95,7 +103,8 @@ impl Orders {
     }
 
     /// Form and pre-trade risk of a replace. One that only takes lots off the order passes every limit, also when it leaves
-    /// no more than what is filled: then the order is over, filled at that.
+    /// no more than what is filled: then the order is over, filled at that. Others keep their order's slot at the venue, and
+    /// have none when the venue permits fewer orders by now than are open there.
     ///
     /// # Errors
     /// Why it must be refused.
@@ -114,7 +123,8 @@ impl Orders {
         let terms = order.replaced_by(&mut replace)?;
         let instrument = &self.instruments[order.instrument as usize];
         terms.check_form(now, instrument)?;
-        if !self.venues[usize::from(order.venue.0)].is_up {
+        let venue = &self.venues[usize::from(order.venue.0)];
+        if !venue.is_up {
             return Err(Reason::VenueDown);
         }
         let is_same_price = replace.price == order.price && terms.extra.stop_price == order.terms.stop_price;
@@ -124,6 +134,9 @@ impl Orders {
             let session = &self.sessions[order.session as usize];
             if self.firm_killed || account.killed || session.killed {
                 return Err(Reason::Killed);
+            }
+            if venue.slots.is_some_and(|slots| venue.open_orders > slots) {
+                return Err(Reason::NoVenueSlot);
             }
             if !session.rate.allows(now) || !account.rate.allows(now) {
                 return Err(Reason::RateLimit);
@@ -286,6 +299,16 @@ impl Orders {
             return Err(Reason::OrderMismatch);
         }
         Ok(slot)
+    }
+
+    /// A client's cancel counts, in place of one of the gateway's own that waits to be sent.
+    fn take_cancel(&mut self, version: u64, cancel: &CancelOrder, slot: u32) {
+        self.begin_change(version, cancel.session, cancel.client_order_id);
+        self.counters.cancels += 1;
+        self.unqueue_cancel(slot);
+        // What comes next may name the order by the number of this request.
+        let session = self.table.order(slot).session;
+        self.by_client_id.insert(cancel.client_order_id.0, session, slot);
     }
 
     fn begin_change(&mut self, version: u64, session: SessionId, client_order_id: ClientOrderId) {

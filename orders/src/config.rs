@@ -127,6 +127,9 @@ pub struct SessionConfig {
 pub struct VenueConfig {
     /// The session that this shard's link has at the venue.
     pub session: SessionId,
+    /// Whether the venue grants slots for open orders: then there is none before it has. Otherwise there is no such limit
+    /// before it has.
+    pub grants_slots: bool,
 }
 
 /// Sends some orders to another venue than their instrument's.

@@ -146,7 +146,7 @@ impl Orders {
     /// The venue for an order: its session's route, else its account's, else its instrument's.
     ///
     /// # Errors
-    /// [`Reason::VenueDown`]; no other venue is taken in its place.
+    /// [`Reason::VenueDown`]; [`Reason::NoVenueSlot`]. No other venue is taken in its place.
     #[inline]
     pub fn route(&self, order: Screened) -> Result<Routed, Reason> {
         let candidate = order.0;
@@ -154,11 +154,14 @@ impl Orders {
             .route
             .or(self.accounts[candidate.account as usize].route)
             .unwrap_or(self.instruments[candidate.instrument as usize].venue);
-        if self.venues[usize::from(venue.0)].is_up {
-            Ok(Routed { candidate, venue })
-        } else {
-            Err(Reason::VenueDown)
+        let state = &self.venues[usize::from(venue.0)];
+        if !state.is_up {
+            return Err(Reason::VenueDown);
         }
+        if state.slots.is_some_and(|slots| state.open_orders >= slots) {
+            return Err(Reason::NoVenueSlot);
+        }
+        Ok(Routed { candidate, venue })
     }
 
     /// Takes the order in: from here on it is open until a report ends it. Gives the request for its venue.
@@ -223,6 +226,7 @@ impl Orders {
         let session = &mut self.sessions[candidate.session as usize];
         session.rate.take(now);
         session.last_client_order_id = order.client_order_id;
+        self.venues[usize::from(venue.0)].open_orders += 1;
         self.session_links.push_back(&mut session.orders, slot);
         self.counters.accepted += 1;
         ForVenue {

@@ -78,6 +78,10 @@ pub(crate) struct SessionState {
 pub(crate) struct VenueState {
     pub(crate) session: SessionId,
     pub(crate) is_up: bool,
+    /// Orders that it may have open: those that it has, those on their way, and those whose end is not told yet.
+    pub(crate) open_orders: u32,
+    /// How many it permits; `None`: it has not said.
+    pub(crate) slots: Option<u32>,
     /// Orders whose cancel waits to be sent, oldest first.
     pub(crate) cancels: List,
 }
@@ -113,6 +117,8 @@ impl Orders {
         let venues = config.venues.iter().map(|venue| VenueState {
             session: venue.session,
             is_up: false,
+            open_orders: 0,
+            slots: venue.grants_slots.then_some(0),
             cancels: List::EMPTY,
         });
         let mut orders = Self {
@@ -200,6 +206,12 @@ impl Orders {
     #[must_use]
     pub fn account_exposure(&self, account: AccountId) -> Option<AccountExposure> {
         Some(self.accounts[self.any_account(account)?].exposure)
+    }
+
+    /// How many open orders a venue permits; `None`: it has not said, or there is none such.
+    #[must_use]
+    pub fn slots(&self, venue: VenueId) -> Option<u32> {
+        self.venues.get(usize::from(venue.0))?.slots
     }
 
     /// What was counted since start.

@@ -60,6 +60,15 @@ impl Orders {
         self.set_venue_up(venue, false);
     }
 
+    /// The venue permits so many open orders from now on. When more are open they stay, and new ones are refused until
+    /// enough have ended.
+    pub fn on_venue_slots(&mut self, venue: VenueId, slots: u32) {
+        self.version += 1;
+        if let Some(venue) = self.venues.get_mut(usize::from(venue.0)) {
+            venue.slots = Some(slots);
+        }
+    }
+
     fn set_venue_up(&mut self, venue: VenueId, is_up: bool) {
         self.version += 1;
         if let Some(venue) = self.venues.get_mut(usize::from(venue.0)) {
@@ -399,6 +408,7 @@ impl Orders {
                 sink.release(account.id, order.held - used);
             }
         }
+        self.venues[usize::from(order.venue.0)].open_orders -= 1;
         self.table.free(slot);
         self.counters.ended += 1;
     }

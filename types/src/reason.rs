@@ -104,6 +104,8 @@ reasons! {
     ShardRingFull = 64, "ring to the other shard is full";
     /// Room: the reports to this client are not being read.
     ReportRingFull = 65, "reports are not being read";
+    /// Room: the venue permits no more open orders than there are.
+    NoVenueSlot = 66, "venue permits no more open orders";
 
     /// Request: no live order has this number.
     UnknownOrder = 80, "unknown order";

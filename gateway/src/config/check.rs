@@ -5,8 +5,8 @@ use super::{
     ProtocolConfig, SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, sessions, tls,
 };
 use crate::limits::{
-    JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
-    NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
+    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH,
+    MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
@@ -76,7 +76,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     let mut config = Config {
         instruments,
         trading_day: trading_day(raw.trading_day)?,
-        journal: journal(&raw.journal, &raw.capacity, base)?,
+        journal: journal(&raw.journal, &raw.capacity, &venues, base)?,
         feed: raw.feed.map(|feed| FeedConfig {
             listen: feed.listen,
             request: feed.request,
@@ -184,13 +184,23 @@ fn trading_day(day: u32) -> Result<TradingDay, ConfigError> {
     Ok(TradingDay(day))
 }
 
-fn journal(raw: &raw::Journal, capacity: &raw::Capacity, base: &Path) -> Result<JournalConfig, ConfigError> {
+fn journal(
+    raw: &raw::Journal,
+    capacity: &raw::Capacity,
+    venues: &[VenueConfig],
+    base: &Path,
+) -> Result<JournalConfig, ConfigError> {
+    let reserve = |venue: &VenueConfig| venue.links.iter().map(|link| link.cancel_reserve_messages).max();
+    let cancels = venues.iter().filter_map(reserve).sum::<usize>();
     // At the end of a day every open order may be reported in one go.
-    let least = JOURNAL_RESERVE_BYTES + capacity.open_orders as usize * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES);
+    let least = JOURNAL_RESERVE_BYTES
+        + capacity.open_orders as usize * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES)
+        + cancels * CANCEL_JOURNAL_BYTES;
     if raw.ring_bytes < least {
         let (bytes, orders) = (raw.ring_bytes, capacity.open_orders);
         return Err(ConfigError(format!(
-            "[journal] ring_bytes = {bytes} is too little for the reports of {orders} open orders; at least {least}"
+            "[journal] ring_bytes = {bytes} is too little for the reports of {orders} open orders and what is set aside for \
+             cancels; at least {least}"
         )));
     }
     Ok(JournalConfig {
@@ -250,6 +260,12 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Resu
         .map(|shard| {
             let mut of_shard = raw.links.iter().filter(|link| usize::from(link.shard) == shard);
             match (of_shard.next(), of_shard.next()) {
+                (Some(link), None) if raw.grants_open_orders && matches!(link.transport, raw::Transport::Tcp) => {
+                    Err(ConfigError(format!(
+                        "venue {}: grants_open_orders needs LTP; a link over TCP carries no grants",
+                        raw.name
+                    )))
+                }
                 (Some(link), None) => self::link(link, &raw.name, base),
                 (None, _) => Err(ConfigError(format!("venue {} has no link for shard {shard}", raw.name))),
                 _ => Err(ConfigError(format!(
@@ -307,10 +323,17 @@ fn link(raw: &raw::Link, venue: &str, base: &Path) -> Result<LinkConfig, ConfigE
         raw::Transport::Ltp => ltp_link(raw, base),
         raw::Transport::Tcp => tcp_link(raw),
     };
-    let settings =
-        settings.map_err(|what| ConfigError(format!("link of venue {venue} for shard {}: {what}", raw.shard)))?;
+    let wrong = |what: String| ConfigError(format!("link of venue {venue} for shard {}: {what}", raw.shard));
+    let settings = settings.map_err(wrong)?;
+    let (reserve, window) = (raw.cancel_reserve_messages, raw.window_messages);
+    if reserve == 0 || reserve >= window {
+        return Err(wrong(format!(
+            "cancel_reserve_messages = {reserve} is not possible; at least 1, and less than window_messages = {window}"
+        )));
+    }
     Ok(LinkConfig {
         session: SessionId(raw.session),
+        cancel_reserve_messages: reserve,
         settings,
     })
 }
@@ -375,10 +398,10 @@ fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
     Ok(net::link::LinkConfig::Tcp(tcp))
 }
 
-/// The size of the rings between shards. Some of each is set aside, see [`NOTICES_RESERVED`]: a ring of no more than that
+/// The size of the rings between shards. Some of each is set aside, see [`NOTICES_RESERVED`] and [`CANCELS_RESERVED`]: a ring of no more than that
 /// would never carry an order.
 fn crossing_messages(count: usize, shards: usize) -> Result<usize, ConfigError> {
-    let least = 2 * NOTICES_RESERVED;
+    let least = 2 * (NOTICES_RESERVED + CANCELS_RESERVED);
     if shards > 1 && count < least {
         return Err(ConfigError(format!(
             "capacity.crossing_messages = {count}: several shards need at least {least}"
@@ -497,6 +520,7 @@ fn order_venue(raw: &raw::Venue, shard: ShardId) -> orders::VenueConfig {
     let link = raw.links.iter().find(|link| link.shard == shard.0);
     orders::VenueConfig {
         session: link.map_or(SessionId(0), |link| SessionId(link.session)),
+        grants_slots: raw.grants_open_orders,
     }
 }
 

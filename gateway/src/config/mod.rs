@@ -146,6 +146,8 @@ pub struct VenueConfig {
 pub struct LinkConfig {
     /// The session the venue knows this shard by.
     pub session: SessionId,
+    /// Places in its ring that orders leave free for cancels.
+    pub cancel_reserve_messages: usize,
     /// What it runs over, and with which settings.
     pub settings: net::link::LinkConfig,
 }

@@ -142,6 +142,9 @@ pub(super) struct Tls {
 #[serde(deny_unknown_fields)]
 pub(super) struct Venue {
     pub(super) name: String,
+    /// Whether no order leaves before the venue has granted slots for open orders.
+    #[serde(default)]
+    pub(super) grants_open_orders: bool,
     pub(super) links: Vec<Link>,
 }
 
@@ -158,6 +161,7 @@ pub(super) struct Link {
     pub(super) session: u16,
     pub(super) peer: SocketAddr,
     pub(super) window_messages: usize,
+    pub(super) cancel_reserve_messages: usize,
     pub(super) heartbeat_ms: u64,
     pub(super) dead_after_ms: u64,
     pub(super) key_id: Option<u32>,

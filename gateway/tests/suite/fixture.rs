@@ -51,6 +51,7 @@ transport = "ltp"
 session = 9
 peer = "127.0.0.1:9"
 window_messages = 64
+cancel_reserve_messages = 8
 heartbeat_ms = 10
 dead_after_ms = 100
 [[accounts]]

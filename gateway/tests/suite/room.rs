@@ -1,6 +1,7 @@
 //! Room and shared limits are reserved before the order logic changes its state: what is refused for want of them leaves no
 //! trace but its refusal, and a replay decides the same without the links and buffers of the day.
 
+use crate::fix::{Logon, order};
 use crate::fixture::{ALFA, Fixture, NATIVE, VENUE, buy};
 use gateway::replay;
 use types::{
@@ -32,12 +33,13 @@ fn assert_replays(fixture: Fixture) {
 }
 
 #[test]
-fn a_full_venue_window_refuses_and_changes_nothing() {
+fn a_full_venue_window_refuses_orders_and_never_a_cancel() {
     let mut fixture = Fixture::new();
     fixture.native(&Request::New(buy(1)));
     fixture.venue(ExecType::New, 0, 10, 0);
     fixture.native_reports();
-    fixture.shard.set_venue_room(VENUE, 0);
+    // What is set aside for cancels is left.
+    fixture.shard.set_venue_room(VENUE, 8);
     assert_refused(&mut fixture, &Request::New(buy(2)), Reason::VenueFull);
     let replace = Request::Replace(ReplaceOrder {
         client_order_id: ClientOrderId(3),
@@ -50,24 +52,70 @@ fn a_full_venue_window_refuses_and_changes_nothing() {
         terms: OrderTerms::NONE,
     });
     assert_refused(&mut fixture, &replace, Reason::VenueFull);
-    let cancel = |number| {
-        Request::Cancel(CancelOrder {
-            client_order_id: ClientOrderId(number),
-            orig_client_order_id: ClientOrderId(1),
-            instrument: ALFA,
-            session: NATIVE,
-            side: buy(1).side,
-        })
-    };
-    assert_refused(&mut fixture, &cancel(4), Reason::VenueFull);
-    fixture.shard.set_venue_room(VENUE, 1);
-    assert_eq!(
-        fixture.native(&cancel(5)),
-        [],
-        "the order is as it was, and its cancel goes out"
-    );
+    assert_eq!(fixture.native(&cancel(4, 1)), [], "a cancel goes out");
     assert!(matches!(fixture.sent(), (2, Some(Request::Cancel(_)))));
     assert_replays(fixture);
+}
+
+#[test]
+fn a_cancel_waits_for_room_when_even_what_is_set_aside_is_used_up() {
+    let mut fixture = Fixture::new();
+    fixture.native(&Request::New(buy(1)));
+    fixture.venue(ExecType::New, 0, 10, 0);
+    fixture.native_reports();
+    fixture.shard.set_venue_room(VENUE, 0);
+    assert_eq!(fixture.native(&cancel(2, 1)), []);
+    assert_eq!(fixture.sent().0, 1, "it waits");
+    assert_refused(&mut fixture, &cancel(3, 1), Reason::RequestPending);
+    // The next process has a link with room, and the first input finds it.
+    let mut fixture = fixture.restart();
+    assert!(matches!(fixture.sent(), (1, Some(Request::Cancel(_)))));
+    fixture.venue(ExecType::Canceled, 0, 0, 0);
+    let reports = fixture.native_reports();
+    assert!(
+        reports
+            .iter()
+            .any(|report| report.exec_type == ExecType::Canceled && report.client_order_id == ClientOrderId(2)),
+        "{reports:?}"
+    );
+    assert_replays(fixture);
+}
+
+#[test]
+fn a_venue_is_sent_no_more_orders_than_it_permits_also_after_a_restart() {
+    let mut fixture = Fixture::with("name = \"sim\"", "name = \"sim\"\ngrants_open_orders = true");
+    assert_refused(&mut fixture, &Request::New(buy(1)), Reason::NoVenueSlot);
+    fixture.fix(&Logon);
+    let refusals = fixture.fix(&order("A-1", "ALFA"));
+    let text = format!("58={}", Reason::NoVenueSlot.text());
+    assert!(
+        refusals
+            .iter()
+            .any(|report| report.contains(&text) && report.contains("|103=3|")),
+        "{refusals:?}"
+    );
+    fixture.shard.grant(VENUE, 1);
+    assert_eq!(fixture.native(&Request::New(buy(2))), []);
+    assert_refused(&mut fixture, &Request::New(buy(3)), Reason::NoVenueSlot);
+    fixture.shard.grant(VENUE, 0);
+    assert_eq!(fixture.native(&cancel(5, 2)), [], "cancels always pass");
+    fixture.venue(ExecType::Canceled, 0, 0, 0);
+    let mut fixture = fixture.restart();
+    fixture.native_reports();
+    assert_refused(&mut fixture, &Request::New(buy(6)), Reason::NoVenueSlot);
+    fixture.shard.grant(VENUE, 1);
+    assert_eq!(fixture.native(&Request::New(buy(7))), []);
+    assert_replays(fixture);
+}
+
+fn cancel(number: u64, of: u64) -> Request {
+    Request::Cancel(CancelOrder {
+        client_order_id: ClientOrderId(number),
+        orig_client_order_id: ClientOrderId(of),
+        instrument: ALFA,
+        session: NATIVE,
+        side: buy(1).side,
+    })
 }
 
 #[test]

@@ -107,9 +107,11 @@ pub(crate) fn config() -> OrdersConfig {
         venues: vec![
             VenueConfig {
                 session: SessionId(900),
+                grants_slots: false,
             },
             VenueConfig {
                 session: SessionId(901),
+                grants_slots: false,
             },
         ],
         routes: vec![

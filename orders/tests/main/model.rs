@@ -23,6 +23,8 @@ enum Step {
     Cancel {
         pick: usize,
         reuse: bool,
+        /// The link has no room for it now.
+        held: bool,
     },
     Replace {
         pick: usize,
@@ -67,6 +69,11 @@ enum Step {
     Venue {
         venue: usize,
         is_up: bool,
+    },
+    /// The venue permits another number of open orders.
+    Slots {
+        venue: usize,
+        slots: u32,
     },
     DayRoll,
 }
@@ -131,6 +138,7 @@ struct Model {
     live: Vec<Live>,
     venues: [Venue; 2],
     is_up: [bool; 2],
+    slots: [Option<u32>; 2],
     last: [u64; 4],
     killed: [bool; 8],
     /// Whether each request got its first answer.
@@ -321,6 +329,7 @@ impl Model {
             live: Vec::new(),
             venues: Default::default(),
             is_up: [true; 2],
+            slots: [None; 2],
             last: [0; 4],
             killed: [false; 8],
             answered: BTreeMap::new(),
@@ -334,7 +343,7 @@ impl Model {
     fn step(&mut self, step: &Step) {
         match step {
             Step::New(new) => self.new_order(new),
-            &Step::Cancel { pick, reuse } => self.cancel(pick, reuse),
+            &Step::Cancel { pick, reuse, held } => self.cancel(pick, reuse, held),
             &Step::Replace { pick, ticks, lots } => self.replace(pick, ticks, lots),
             &Step::MassCancel { session, instrument } => self.mass_cancel(session, instrument),
             &Step::Process { venue, mood } => self.venues[venue].process(mood),
@@ -367,6 +376,10 @@ impl Model {
                 } else {
                     self.orders.on_venue_down(id)
                 }
+            }
+            &Step::Slots { venue, slots } => {
+                self.slots[venue] = Some(slots);
+                self.orders.on_venue_slots(VenueId(u8::try_from(venue).unwrap()), slots);
             }
             Step::DayRoll => self.day_roll(),
         }
@@ -484,6 +497,8 @@ impl Model {
             Some(Reason::SelfMatch)
         } else if !self.is_up[venue_of(session, order.instrument)] {
             Some(Reason::VenueDown)
+        } else if self.has_no_slot_above(venue_of(session, order.instrument), 1) {
+            Some(Reason::NoVenueSlot)
         } else {
             None
         }
@@ -506,7 +521,13 @@ impl Model {
         order.account == TIGHT && (gone + open + more).saturating_sub(back) > TIGHT_POSITION
     }
 
-    fn cancel(&mut self, pick: usize, reuse: bool) {
+    /// Whether so many orders more than are open at a venue are above what it permits.
+    fn has_no_slot_above(&self, venue: usize, more: usize) -> bool {
+        let open = self.live.iter().filter(|live| live.venue == venue).count();
+        self.slots[venue].is_some_and(|slots| open + more > slots as usize)
+    }
+
+    fn cancel(&mut self, pick: usize, reuse: bool, held: bool) {
         if self.live.is_empty() {
             return;
         }
@@ -524,6 +545,16 @@ impl Model {
             Cancel::Asked { .. } => Some(Reason::RequestPending),
             Cancel::None | Cancel::Waiting => None,
         };
+        if held && expected.is_none() {
+            let checked = self.orders.check_cancel(&request).unwrap();
+            self.orders.hold_cancel(checked);
+            self.ask(session, request.client_order_id);
+            self.live[pick].cancel = Cancel::Asked {
+                number: ClientOrderId(0),
+                by_client: true,
+            };
+            return;
+        }
         let result = cancel(&mut self.orders, &request);
         assert_eq!(result.as_ref().err().copied(), expected);
         self.ask(session, request.client_order_id);
@@ -598,6 +629,8 @@ impl Model {
             Some(Reason::VenueDown)
         } else if raises && (self.killed[0] || self.killed[1 + account] || self.killed[4 + live.session]) {
             Some(Reason::Killed)
+        } else if raises && self.has_no_slot_above(live.venue, 0) {
+            Some(Reason::NoVenueSlot)
         } else if raises && limit_broken(&changed).is_some() {
             limit_broken(&changed)
         } else if request.quantity.0 > live.lots && self.exceeds_position(&changed, request.quantity.0 - live.lots) {
@@ -894,7 +927,8 @@ fn step() -> impl Strategy<Value = Step> {
     let venue = || 0..2usize;
     prop_oneof![
         24 => new_step(),
-        6 => (any::<usize>(), prop::bool::weighted(0.05)).prop_map(|(pick, reuse)| Step::Cancel { pick, reuse }),
+        6 => (any::<usize>(), prop::bool::weighted(0.05), prop::bool::weighted(0.2))
+            .prop_map(|(pick, reuse, held)| Step::Cancel { pick, reuse, held }),
         8 => (any::<usize>(), 95..105i64, 0..25u64)
             .prop_map(|(pick, ticks, lots)| Step::Replace { pick, ticks, lots }),
         1 => (0..4usize, prop::option::of(0..2usize))
@@ -908,6 +942,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..4usize).prop_map(|session| Step::SessionLost { session }),
         2 => (0..8usize, prop::bool::weighted(0.3)).prop_map(|(scope, on)| Step::Kill { scope, on }),
         2 => (venue(), prop::bool::weighted(0.7)).prop_map(|(venue, is_up)| Step::Venue { venue, is_up }),
+        2 => (venue(), 0..12u32).prop_map(|(venue, slots)| Step::Slots { venue, slots }),
         1 => prop::bool::weighted(0.1).prop_map(|roll| if roll { Step::DayRoll } else { Step::Deliver { venue: 0 } }),
     ]
 }

@@ -489,6 +489,66 @@ fn a_venue_that_is_down_refuses_and_no_other_takes_its_place() {
 }
 
 #[test]
+fn a_venue_has_no_more_open_orders_than_it_permits() {
+    let mut orders = orders();
+    let refused = |orders: &mut Orders, id: u64| enter(orders, &new_order(id), &REFERENCE).err();
+    let first = accepted(&mut orders, &new_order(1));
+    assert_eq!(orders.slots(VenueId(0)), None, "it has not said, so there is no limit");
+    orders.on_venue_slots(VenueId(0), 1);
+    assert_eq!(orders.slots(VenueId(0)), Some(1));
+    assert_eq!(
+        refused(&mut orders, 2),
+        Some(Reason::NoVenueSlot),
+        "one on its way counts"
+    );
+    let raise = replace_of(&new_order(1), 2, 100, 20);
+    assert!(replace(&mut orders, &raise).is_ok(), "it has its order's slot");
+    orders.on_venue_slots(VenueId(0), 2);
+    accepted(&mut orders, &new_order(3));
+    assert_eq!(refused(&mut orders, 4), Some(Reason::NoVenueSlot));
+    let beta = NewOrder {
+        instrument: BETA,
+        ..new_order(4)
+    };
+    accepted(&mut orders, &beta);
+
+    orders.on_venue_slots(VenueId(0), 0);
+    let raise = replace_of(&new_order(3), 5, 101, 10);
+    assert_eq!(replace(&mut orders, &raise).err(), Some(Reason::NoVenueSlot));
+    let less = replace_of(&new_order(3), 5, 100, 5);
+    assert!(replace(&mut orders, &less).is_ok(), "less is always possible");
+    assert!(cancel(&mut orders, &cancel_of(&new_order(3), 6)).is_ok());
+    assert!(cancel(&mut orders, &cancel_of(&new_order(1), 7)).is_ok());
+    let mut outputs = Outputs::default();
+    let end = venue_report(&first, ExecType::Canceled, first.request.client_order_id);
+    orders.on_venue_report(NOW, VenueId(0), &end, &mut outputs).unwrap();
+    orders.audit().unwrap();
+    orders.on_venue_slots(VenueId(0), 1);
+    assert_eq!(
+        refused(&mut orders, 8),
+        Some(Reason::NoVenueSlot),
+        "the other is not over"
+    );
+    orders.on_venue_slots(VenueId(0), 2);
+    accepted(&mut orders, &new_order(8));
+}
+
+#[test]
+fn a_venue_that_grants_slots_has_none_before_it_has() {
+    let mut config = config();
+    config.venues[0].grants_slots = true;
+    let mut orders = up(Orders::new(&config).unwrap());
+    assert_eq!(
+        enter(&mut orders, &new_order(1), &REFERENCE).err(),
+        Some(Reason::NoVenueSlot)
+    );
+    orders.on_venue_slots(VenueId(0), 1);
+    orders.on_venue_down(VenueId(0));
+    orders.on_venue_up(VenueId(0));
+    accepted(&mut orders, &new_order(1));
+}
+
+#[test]
 fn the_sessions_route_comes_before_the_accounts_and_that_before_the_instruments() {
     let mut config = config();
     config.routes = vec![];

@@ -97,7 +97,8 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::MaxOpenOrders
         | Reason::PositionLimit
         | Reason::RateLimit
-        | Reason::SharedLimit => 3,
+        | Reason::SharedLimit
+        | Reason::NoVenueSlot => 3,
         Reason::UnknownOrder => 5,
         Reason::DuplicateClientOrderId => 6,
         Reason::UnsupportedOrder

@@ -128,6 +128,9 @@ impl<L: Link, J: Journal> Exchange<L, J> {
             for (sequence, message) in recovered.unacknowledged(session) {
                 link.restore(sequence, message);
             }
+            if let Some(slots) = recovered.engine.market.open_orders_max(session) {
+                link.grant(slots);
+            }
             let is_engaged = recovered.engine.market.open_orders(session) > 0;
             lines.push(Line::new(session, link, window, is_engaged));
         }

@@ -259,6 +259,7 @@ mod raw {
         pub(super) reorder_allowance_us: Option<u64>,
         pub(super) second_listen: Option<SocketAddr>,
         pub(super) cancel_on_disconnect: Option<bool>,
+        pub(super) open_orders_max: Option<u32>,
         pub(super) user: Option<String>,
         pub(super) password: Option<String>,
     }
@@ -401,6 +402,7 @@ impl raw::Session {
             rules: SessionRules {
                 id: SessionId(self.id),
                 cancel_on_disconnect: self.cancel_on_disconnect.unwrap_or(true),
+                open_orders_max: self.open_orders_max,
             },
             link: link.map_err(|what| format!("session {}: {what}", self.id))?,
         })

@@ -160,6 +160,15 @@ impl<L: Link, J: Journal> Live<L, J> {
             return Reason::None;
         }
         let (line, market) = (&self.lines[place], &self.engine.market);
+        let open = market.open_orders(line.session);
+        // What was granted once and is less now: the peer may not have known yet.
+        if matches!(request, Request::New(_))
+            && market
+                .open_orders_max(line.session)
+                .is_some_and(|most| open >= most as usize)
+        {
+            return Reason::NoVenueSlot;
+        }
         let needed = market.reports_needed(request);
         let kept_free = market.reports_reserved(line.session) + REPORTS_PER_ORDER + line.window / 2;
         if line.link.room() < kept_free + needed {

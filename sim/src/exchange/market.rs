@@ -41,6 +41,8 @@ pub struct SessionRules {
     pub id: SessionId,
     /// Whether its orders are cancelled when its link goes down.
     pub cancel_on_disconnect: bool,
+    /// How many orders it may have open, which its link is told; `None`: as many as find room.
+    pub open_orders_max: Option<u32>,
 }
 
 /// How much a market holds.
@@ -156,6 +158,13 @@ impl Market {
         self.desk
             .session(session)
             .map_or(0, |session| self.desk.orders.count(session))
+    }
+
+    /// How many orders a session may have open; `None`: as many as find room.
+    #[must_use]
+    pub fn open_orders_max(&self, session: SessionId) -> Option<u32> {
+        let index = self.desk.session(session)?;
+        self.desk.sessions[usize::from(index.0)].rules.open_orders_max
     }
 
     /// The clients' live orders: the number each was given first, and lots still open.

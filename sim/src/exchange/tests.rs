@@ -125,6 +125,7 @@ fn config() -> CoreConfig {
                 .map(|id| SessionRules {
                     id,
                     cancel_on_disconnect: true,
+                    open_orders_max: None,
                 })
                 .to_vec(),
             capacity: MarketCapacity {
@@ -498,6 +499,22 @@ fn without_room_in_the_link_new_orders_are_refused_and_cancels_are_not() {
         [ExecType::New, ExecType::Rejected, ExecType::Canceled]
     );
     assert_eq!(live.engine.market.reasons(Reason::VenueFull), 1);
+}
+
+#[test]
+fn a_session_has_no_more_open_orders_than_it_may() {
+    let mut live = started(Memory::default());
+    live.engine.market.desk.sessions[0].rules.open_orders_max = Some(1);
+    let orders = Script::new(&[(0, 0, 0, 0), (0, 0, 0, 0), (6, 0, 0, 2), (0, 0, 0, 0)]);
+    for step in &orders.steps {
+        run(&mut live, TIME, step);
+    }
+    let told = told(&live.lines[0].link);
+    assert_eq!(
+        told,
+        [ExecType::New, ExecType::Rejected, ExecType::Canceled, ExecType::New]
+    );
+    assert_eq!(live.engine.market.reasons(Reason::NoVenueSlot), 1);
 }
 
 #[test]

@@ -66,6 +66,7 @@ pub(crate) fn config(capacity: MarketCapacity, self_match: SelfMatch) -> MarketC
     let session = |id, cancel_on_disconnect| SessionRules {
         id,
         cancel_on_disconnect,
+        open_orders_max: None,
     };
     MarketConfig {
         instruments: vec![instrument(10, "ALPHA", 1), instrument(20, "BETA", 100)],
