@@ -5,12 +5,16 @@
 
 use super::Connection;
 use super::peer::Peer;
+use crate::ltp::auth::Authenticator;
 use crate::ltp::config::Role;
 use crate::ltp::event::{DownReason, Received};
 use crate::ltp::send::Acknowledged;
 use crate::ltp::session::Outcome;
 use crate::ltp::wire::{self, Body, Credits, FLAG_RETRANSMIT, Header, Malformed, Nak, Status};
 use types::{Duration, SequenceNumber, Timestamp};
+
+#[cfg(test)]
+use crate::ltp::simulation::Defect;
 
 /// Why a datagram is dropped.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +46,15 @@ impl Connection {
     fn on_handshake(&mut self, time: Timestamp, datagram: &[u8]) -> Result<Received, Dropped> {
         let (step, is_tagged) = wire::decode_handshake(datagram)?;
         let is_authentic = match &self.authenticator {
-            Some(authenticator) => is_tagged && authenticator.verifies(0, datagram),
+            Some(authenticator) => is_tagged && self.is_authentic(authenticator, 0, datagram),
             None => !is_tagged,
         };
         if !is_authentic && !self.session.is_about_keys(&step) {
             return Err(Dropped::Forged);
+        }
+        #[cfg(test)]
+        if self.defect == Defect::AnyEpoch {
+            self.session.forget_epoch();
         }
         match self.session.on_step(time, step, self.standing()) {
             Outcome::Stale => return Err(Dropped::StaleHandshake),
@@ -78,8 +86,7 @@ impl Connection {
             return Err(Dropped::BeyondWindow);
         }
         if let Some(serial) = body.serial()
-            && let Some(peer) = &mut self.peer
-            && !peer.serials.take(serial)
+            && !self.is_first(serial)
         {
             self.counters.replayed += 1;
             return Ok(Received::Session);
@@ -115,14 +122,36 @@ impl Connection {
         let (header, payload) = form.read(datagram, self.config.trailer())?;
         let first = form.expand(header.sequence, self.receiving.contiguous());
         match &peer.authenticator {
-            Some(authenticator) if !authenticator.verifies(first, datagram) => Err(Dropped::Forged),
+            Some(authenticator) if !self.is_authentic(authenticator, first, datagram) => Err(Dropped::Forged),
             _ => Ok((header, payload, first)),
         }
     }
 
+    fn is_authentic(&self, authenticator: &Authenticator, number: u64, datagram: &[u8]) -> bool {
+        #[cfg(test)]
+        if self.defect == Defect::AnyMac {
+            return true;
+        }
+        authenticator.verifies(number, datagram)
+    }
+
+    /// Whether a datagram without messages comes for the first time.
+    fn is_first(&mut self, serial: u64) -> bool {
+        let Some(peer) = &mut self.peer else {
+            return false;
+        };
+        let is_first = peer.serials.take(serial);
+        #[cfg(test)]
+        if self.defect == Defect::AnySerial {
+            peer.credits_serial = 0;
+            return true;
+        }
+        is_first
+    }
+
     fn is_of_session(&self, peer: &Peer, tag: u32) -> bool {
         #[cfg(test)]
-        if self.defect == crate::ltp::simulation::Defect::AnyTag {
+        if self.defect == Defect::AnyTag {
             return true;
         }
         peer.receive_tag == tag
@@ -131,6 +160,11 @@ impl Connection {
     /// An acknowledgement in memory's width, unless it is of what was never sent. Old ones pass: they free nothing.
     fn plausible_ack(&self, ack: u32) -> Option<u64> {
         let ack = self.config.header.expand(ack, self.sending.base());
+        #[cfg(test)]
+        let ack = match self.defect {
+            Defect::EarlyFree => (ack + 1).min(self.sending.sent()),
+            _ => ack,
+        };
         (ack <= self.sending.sent()).then_some(ack)
     }
 
@@ -166,6 +200,10 @@ impl Connection {
 
     fn on_nak(&mut self, time: Timestamp, nak: Nak<'_>) -> bool {
         self.counters.naks_received += 1;
+        #[cfg(test)]
+        if self.defect == Defect::NoRepair {
+            return true;
+        }
         // A peer that lacks the copy too asks again when its timeout, at least the floor, has passed.
         let once_in = Duration(self.config.rto_floor.0 / 2);
         for SequenceNumber(number) in nak.numbers(SequenceNumber(self.sending.base())) {

@@ -180,6 +180,10 @@ impl Connection {
         if time < sent_at + self.rtt.timeout() {
             return;
         }
+        #[cfg(test)]
+        if self.defect == crate::ltp::simulation::Defect::NoRepair {
+            return;
+        }
         self.counters.timeouts += 1;
         self.rtt.timed_out();
         let end = self.sending.mark_oldest();

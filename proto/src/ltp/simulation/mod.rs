@@ -9,11 +9,13 @@
 //! Each owner keeps a model journal: what it numbered (of which only the written part survives a crash), and how many
 //! messages it was handed (which it journals at once, before it acknowledges).
 
-use super::wire::{FLAG_RETRANSMIT, HEADER_LENGTH, Kind};
-use super::{Config, Connection, Counters, DownReason, Event, Refusal, Resume, Role};
+mod network;
+
+use super::{Config, Connection, Counters, DownReason, Event, HeaderForm, Key, Redundancy, Refusal, Resume, Role};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
+use network::Faults;
 use std::{env, eprintln};
 use types::{SequenceNumber, SessionId, Timestamp};
 
@@ -32,6 +34,16 @@ pub(super) enum Defect {
     AckArrived,
     /// Lets messages leave before the journal has them.
     NoGate,
+    /// Takes datagrams for the peer's whose tag does not prove it.
+    AnyMac,
+    /// Takes a datagram without messages as often as it comes.
+    AnySerial,
+    /// Establishes a session whatever its epoch.
+    AnyEpoch,
+    /// Frees one message more than is acknowledged.
+    EarlyFree,
+    /// Never transmits anything again.
+    NoRepair,
 }
 
 /// What must not happen.
@@ -46,6 +58,8 @@ enum Violation {
     Ungated { end: usize, number: u64 },
     /// One end believes that the other has lost messages.
     Refused { end: usize, reason: DownReason },
+    /// Credits that were not granted, or that were told after later ones.
+    Credits { granted: u32, last: u32, told: u32 },
     /// The faults are over, and yet not everything arrives.
     Stuck {
         received: [u64; 2],
@@ -54,31 +68,6 @@ enum Violation {
     },
     /// Everything has arrived, and yet something is transmitted again.
     Restless { retransmits: u64 },
-}
-
-/// Chances in a thousand of each fault, for a datagram or a turn.
-#[derive(Clone, Copy, Default, Debug)]
-struct Faults {
-    loss: u32,
-    /// Chance that a burst of losses begins.
-    burst: u32,
-    duplicate: u32,
-    reorder: u32,
-    corrupt: u32,
-    truncate: u32,
-    /// A datagram comes back to its sender.
-    reflect: u32,
-    /// One of the past is delivered again, to either end.
-    replay: u32,
-    /// Foreign bytes, acknowledgements of what was never sent, requests for everything.
-    forge: u32,
-    /// The owner takes few events in a turn, or none.
-    slow: u32,
-    /// Chances in a hundred thousand, each turn.
-    partition: u32,
-    crash: u32,
-    pause: u32,
-    clock_jump: u32,
 }
 
 /// One end and its owner.
@@ -93,6 +82,8 @@ struct End {
     /// How many messages the owner was handed.
     received: u64,
     inbox: Vec<Vec<u8>>,
+    /// Acceptor: granted last, and journaled. Each grant is one more than the one before. Initiator: told last.
+    credits: Option<u32>,
     /// Messages to send in all, and when the next one comes up.
     target: usize,
     next_send_at: u64,
@@ -105,6 +96,7 @@ struct End {
 
 struct Simulation {
     random: Random,
+    config: Config,
     faults: Faults,
     now: u64,
     first: u64,
@@ -112,8 +104,8 @@ struct Simulation {
     /// Datagrams under way, by time of arrival and a count that keeps their order.
     network: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
     count: u64,
-    /// Until when each direction loses everything.
-    cut_until: [u64; 2],
+    /// Until when each direction of each path loses everything.
+    cut_until: [[u64; 2]; 2],
     /// Datagrams of the past; those that would establish a session apart, because they are few.
     past: [Vec<Vec<u8>>; 2],
     /// What the incarnations that crashed had counted.
@@ -123,10 +115,11 @@ struct Simulation {
 impl Simulation {
     fn new(seed: u64, defect: Defect) -> Self {
         let mut random = Random(seed);
-        let first = if random.chance(500, 1_000) {
-            (1 << 32) - random.below(200)
-        } else {
-            1
+        let config = config(&mut random);
+        let first = match (random.below(2), config.header) {
+            (0, _) => 1,
+            (_, HeaderForm::Full) => (1 << 32) - random.below(200),
+            (_, HeaderForm::Compact) => (7 << 16) - random.below(200),
         };
         let faults = Faults::random(&mut random);
         let target = 100 + random.index(3_000);
@@ -138,6 +131,7 @@ impl Simulation {
             written: 0,
             received: 0,
             inbox: Vec::new(),
+            credits: None,
             target,
             next_send_at: START,
             asleep_until: START + random.below(300_000),
@@ -146,13 +140,14 @@ impl Simulation {
         });
         Self {
             random,
+            config,
             faults,
             now: START,
             first,
             ends,
             network: BTreeMap::new(),
             count: 0,
-            cut_until: [0; 2],
+            cut_until: [[0; 2]; 2],
             past: [Vec::new(), Vec::new()],
             counters: Vec::new(),
         }
@@ -167,7 +162,7 @@ impl Simulation {
     /// Ends the faults, and runs until all is quiet.
     fn run_healed(&mut self) -> Result<(), Violation> {
         self.faults = Faults::default();
-        self.cut_until = [0; 2];
+        self.cut_until = [[0; 2]; 2];
         let limit = self.now + 3_000_000_000;
         self.run(limit, Self::is_done)?;
         if !self.is_done() {
@@ -187,13 +182,15 @@ impl Simulation {
     }
 
     fn is_done(&self) -> bool {
-        [0, 1].iter().all(|&end| {
-            let (this, other) = (&self.ends[end], &self.ends[1 - end]);
-            let connection = this.connection.as_ref();
-            this.journal.len() == this.target
-                && other.received == this.target as u64
-                && connection.is_some_and(|connection| connection.is_up() && connection.room() == WINDOW)
-        })
+        let [initiator, acceptor] = &self.ends;
+        initiator.credits == acceptor.credits
+            && [0, 1].iter().all(|&end| {
+                let (this, other) = (&self.ends[end], &self.ends[1 - end]);
+                let connection = this.connection.as_ref();
+                this.journal.len() == this.target
+                    && other.received == this.target as u64
+                    && connection.is_some_and(|connection| connection.is_up() && connection.room() == WINDOW)
+            })
     }
 
     fn retransmits(&self) -> u64 {
@@ -243,6 +240,7 @@ impl Simulation {
         }
         let now = self.now;
         let first = self.first;
+        let config = self.config;
         let end = &mut self.ends[index];
         let clock = Timestamp(now.wrapping_add(end.clock));
         let connection = end.connection.get_or_insert_with(|| {
@@ -252,8 +250,11 @@ impl Simulation {
                 next_send,
                 next_receive,
             };
-            let mut connection = Connection::new(end.role, config(), now, resume);
+            let mut connection = Connection::new(end.role, config, now, resume);
             connection.defect = end.defect;
+            if let (Role::Acceptor, Some(slots)) = (end.role, end.credits) {
+                connection.grant(slots);
+            }
             let kept = end.written.saturating_sub(WINDOW);
             for (index, message) in end.journal.iter().enumerate().skip(kept) {
                 connection.restore(SequenceNumber(first + index as u64), message);
@@ -272,6 +273,13 @@ impl Simulation {
         self.send_messages(index);
 
         let end = &mut self.ends[index];
+        if end.role == Role::Acceptor && self.random.chance(20, 1_000) {
+            let slots = end.credits.map_or(0, |slots| slots + 1);
+            end.credits = Some(slots);
+            if let Some(connection) = &mut end.connection {
+                connection.grant(slots);
+            }
+        }
         if self.random.chance(700, 1_000) {
             end.written = end.journal.len();
         }
@@ -343,7 +351,14 @@ impl Simulation {
                     }
                     _ => {}
                 },
-                Event::Up { .. } | Event::Credits { .. } => {}
+                Event::Credits { slots: told } => {
+                    let last = self.ends[index].credits.replace(told).unwrap_or(0);
+                    let granted = self.ends[1 - index].credits.unwrap_or(0);
+                    if told < last || told > granted {
+                        return Err(Violation::Credits { granted, last, told });
+                    }
+                }
+                Event::Up { .. } => {}
             }
         }
         Ok(true)
@@ -381,9 +396,13 @@ impl Simulation {
             };
         }
         if self.random.chance(faults.partition, 100_000) {
-            self.cut_until[index] = self.now + self.random.below(60_000_000);
-            if self.random.chance(500, 1_000) {
-                self.cut_until[1 - index] = self.cut_until[index];
+            let until = self.now + self.random.below(60_000_000);
+            let both_ways = self.random.chance(500, 1_000);
+            for path in &mut self.cut_until {
+                path[index] = until;
+                if both_ways {
+                    path[1 - index] = until;
+                }
             }
         }
         if self.random.chance(faults.crash, 100_000) {
@@ -410,155 +429,14 @@ impl Simulation {
         end.asleep_until = self.now + 1 + self.random.below(3_000_000);
         end.wake_at = end.asleep_until;
     }
-
-    /// Takes a datagram to one end, as badly as the faults say.
-    fn network_takes(&mut self, to: usize, datagram: Vec<u8>) {
-        let faults = self.faults;
-        let past = &mut self.past[usize::from(datagram[KIND_AT] == Kind::Establish as u8)];
-        if past.len() < 1_000 {
-            past.push(datagram.clone());
-        }
-        if self.random.chance(faults.burst, 1_000) {
-            self.cut_until[to] = self.cut_until[to].max(self.now + self.random.below(200_000));
-        }
-        if self.random.chance(faults.reflect, 1_000) {
-            self.deliver(1 - to, datagram.clone());
-        }
-        if self.random.chance(faults.replay, 1_000) {
-            let past = &self.past[usize::from(self.random.chance(500, 1_000))];
-            if !past.is_empty() {
-                let old = past[self.random.index(past.len())].clone();
-                self.deliver(to, old);
-            }
-        }
-        if self.random.chance(faults.forge, 1_000) {
-            let forged = self.forge(&datagram);
-            self.deliver(to, forged);
-        }
-        if self.random.chance(faults.duplicate, 1_000) {
-            self.deliver(to, datagram.clone());
-        }
-        if self.cut_until[to] > self.now || self.random.chance(faults.loss, 1_000) {
-            return;
-        }
-        let datagram = if self.random.chance(faults.truncate, 1_000) {
-            let length = self.random.index(datagram.len());
-            datagram[..length].to_vec()
-        } else if self.random.chance(faults.corrupt, 1_000) {
-            match self.corrupt(datagram) {
-                Some(corrupted) => corrupted,
-                None => return,
-            }
-        } else {
-            datagram
-        };
-        self.deliver(to, datagram);
-    }
-
-    /// Flips bits of one byte. The carrier's checksum finds them, except where the protocol itself has to: in the tag,
-    /// the length and the unused flags.
-    fn corrupt(&mut self, mut datagram: Vec<u8>) -> Option<Vec<u8>> {
-        let place = self.random.index(datagram.len());
-        let bits = 1 + self.random.below(255).to_le_bytes()[0] % 255;
-        let before = internet_checksum(&datagram);
-        datagram[place] ^= bits;
-        let passes = match place {
-            0..=3 | 12..=13 => true,
-            15 => bits & !FLAG_RETRANSMIT != 0,
-            _ => internet_checksum(&datagram) == before,
-        };
-        passes.then_some(datagram)
-    }
-
-    /// A datagram that no end has sent.
-    fn forge(&mut self, real: &[u8]) -> Vec<u8> {
-        let mut forged = real.to_vec();
-        let far = (1 << 20) + u32::try_from(self.random.below(1 << 30)).unwrap();
-        let add = |forged: &mut [u8], at: Range<usize>| {
-            let field = &mut forged[at];
-            let value = u32::from_le_bytes((&*field).try_into().unwrap());
-            field.copy_from_slice(&value.wrapping_add(far).to_le_bytes());
-        };
-        match self.random.below(4) {
-            // Acknowledges what was never sent.
-            0 => add(&mut forged, 8..12),
-            // Numbers far beyond the window.
-            1 => add(&mut forged, 4..8),
-            // Asks for everything.
-            2 => {
-                forged.truncate(HEADER_LENGTH);
-                forged[12..16].copy_from_slice(&[32, 0, Kind::Nak as u8, 0]);
-                let first = u32::from_le_bytes(forged[8..12].try_into().unwrap()).wrapping_sub(20);
-                forged.extend((1 + self.random.below(10_000)).to_le_bytes());
-                forged.extend(first.to_le_bytes());
-                forged.extend([0; 4]);
-                forged.extend([0xff; 16]);
-            }
-            _ => forged
-                .iter_mut()
-                .for_each(|byte| *byte = self.random.next().to_le_bytes()[0]),
-        }
-        forged
-    }
-
-    fn deliver(&mut self, to: usize, datagram: Vec<u8>) {
-        let mut delay = 3_000;
-        if self.random.chance(self.faults.reorder, 1_000) {
-            delay += self.random.below(200_000);
-        }
-        self.count += 1;
-        self.network.insert((self.now + delay, self.count), (to, datagram));
-    }
 }
 
-impl Faults {
-    /// A mix in which each fault is absent, rare or frequent.
-    fn random(random: &mut Random) -> Self {
-        let mut some = |rare: u32, frequent: u32| match random.below(4) {
-            0 => frequent,
-            1 => rare,
-            _ => 0,
-        };
-        Self {
-            loss: some(10, 200),
-            burst: some(2, 20),
-            duplicate: some(10, 200),
-            reorder: some(10, 300),
-            corrupt: some(10, 100),
-            truncate: some(10, 100),
-            reflect: some(10, 100),
-            replay: some(10, 200),
-            forge: some(10, 100),
-            slow: some(50, 800),
-            partition: some(10, 50),
-            crash: some(100, 500),
-            pause: some(50, 200),
-            clock_jump: some(50, 500),
-        }
-    }
-}
-
-/// Refusals that a new attempt gets over.
+/// Refusals that a new attempt gets over, and the one that nobody's word may draw.
 fn is_transient(refusal: Refusal) -> bool {
-    matches!(refusal, Refusal::StaleEpoch { .. } | Refusal::UnknownNegotiation)
-}
-
-/// The checksum of UDP (RFC 1071).
-fn internet_checksum(bytes: &[u8]) -> u16 {
-    let mut sum = bytes.chunks(2).fold(0u32, |sum, pair| {
-        sum + u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
-    });
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    u16::try_from(sum).unwrap()
-}
-
-fn config() -> Config {
-    Config {
-        dead_after: 4,
-        ..Config::new(SessionId(7), WINDOW, MESSAGE_MAX)
-    }
+    matches!(
+        refusal,
+        Refusal::StaleEpoch { .. } | Refusal::UnknownNegotiation | Refusal::Key { .. }
+    )
 }
 
 /// SplitMix64.
@@ -587,8 +465,22 @@ impl Random {
     }
 }
 
-/// Where a datagram has its kind.
-const KIND_AT: usize = 14;
+/// Every form that a session may have.
+fn config(random: &mut Random) -> Config {
+    let secret = *b"of the two alone";
+    Config {
+        dead_after: 4,
+        header: [HeaderForm::Full, HeaderForm::Compact][random.index(2)],
+        key: [None, Some(Key { id: 1, secret })][random.index(2)],
+        redundancy: [
+            Redundancy::Off,
+            Redundancy::Paths,
+            Redundancy::Twice,
+            Redundancy::Repeat,
+        ][random.index(4)],
+        ..Config::new(SessionId(7), WINDOW, MESSAGE_MAX)
+    }
+}
 
 const WINDOW: usize = 64;
 const MESSAGE_MAX: usize = 64;
@@ -601,6 +493,11 @@ fn seeds(usual: u64) -> Range<u64> {
         Some(seed) => seed..seed + 1,
         None => 0..number("LTP_SEEDS").unwrap_or(usual),
     }
+}
+
+/// The command that repeats a seed alone.
+fn again(seed: u64) -> alloc::string::String {
+    alloc::format!("LTP_SEED={seed} cargo test -p proto ltp::simulation")
 }
 
 fn safety(seed: u64, defect: Defect) -> Result<(), Violation> {
@@ -618,7 +515,7 @@ fn liveness(seed: u64, defect: Defect) -> Result<Simulation, Violation> {
 fn nothing_wrong_is_handed_out_whatever_the_network_and_the_ends_do() {
     for seed in seeds(500) {
         if let Err(violation) = safety(seed, Defect::None) {
-            panic!("LTP_SEED={seed}: {violation:?}");
+            panic!("{}: {violation:?}", again(seed));
         }
     }
 }
@@ -627,7 +524,7 @@ fn nothing_wrong_is_handed_out_whatever_the_network_and_the_ends_do() {
 fn everything_arrives_once_the_faults_end() {
     for seed in seeds(500) {
         if let Err(violation) = liveness(seed, Defect::None) {
-            panic!("LTP_SEED={seed}: {violation:?}");
+            panic!("{}: {violation:?}", again(seed));
         }
     }
 }
@@ -654,6 +551,9 @@ fn every_way_of_going_wrong_is_walked() {
         ("malformed", sum(|counters| counters.malformed)),
         ("foreign", sum(|counters| counters.foreign)),
         ("false acks", sum(|counters| counters.false_acks)),
+        ("forged", sum(|counters| counters.forged)),
+        ("replayed", sum(|counters| counters.replayed)),
+        ("repeats", sum(|counters| counters.repeats)),
         ("beyond the window", sum(|counters| counters.beyond_window)),
         ("stale handshakes", sum(|counters| counters.handshakes_stale)),
         ("refusals", sum(|counters| counters.refusals)),
@@ -670,7 +570,18 @@ fn every_way_of_going_wrong_is_walked() {
 
 #[test]
 fn each_defect_is_noticed() {
-    for defect in [Defect::AnyTag, Defect::AckSeen, Defect::AckArrived, Defect::NoGate] {
+    let defects = [
+        Defect::AnyTag,
+        Defect::AckSeen,
+        Defect::AckArrived,
+        Defect::NoGate,
+        Defect::AnyMac,
+        Defect::AnySerial,
+        Defect::AnyEpoch,
+        Defect::EarlyFree,
+        Defect::NoRepair,
+    ];
+    for defect in defects {
         let noticed = (0..500).find_map(|seed| liveness(seed, defect).err().map(|violation| (seed, violation)));
         match noticed {
             Some((seed, violation)) => eprintln!("{defect:?}: seed {seed}: {violation:?}"),
