@@ -33,6 +33,8 @@ mod session;
 pub mod wire;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;

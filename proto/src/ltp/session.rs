@@ -139,6 +139,13 @@ impl Session {
         }
     }
 
+    /// For the model, in which a timer has fired whenever it could.
+    #[cfg(test)]
+    pub(super) fn forget_time(&mut self) {
+        self.retry_at = Timestamp::NONE;
+        self.retry_interval = RETRY_FIRST;
+    }
+
     /// Whether [`poll_reply`](Self::poll_reply) has something to send.
     pub(super) const fn has_reply(&self) -> bool {
         !matches!(self.reply, Reply::None)
