@@ -1,13 +1,14 @@
 -- Shows LTP, the lightweight transport protocol of docs/ltp.md, in Wireshark and tshark.
 --
 --   tshark -X lua_script:docs/ltp.lua -r capture.pcap
---   tshark -X lua_script:docs/ltp.lua -d udp.port==7201,ltp -r capture.pcap
+--   tshark -X lua_script:docs/ltp.lua -d udp.port==7201,tgltp -r capture.pcap
 --
 -- A conversation is recognised by its handshake, which also says which header it has and whether there is a key. For a
--- capture that begins later, name the port (-d) and, for the compact header or a key, set the preferences ltp.compact
--- and ltp.key.
+-- capture that begins later, name the port (-d) and, for the compact header or a key, set the preferences tgltp.compact
+-- and tgltp.key.
 
-local ltp = Proto("ltp", "Lightweight Transport Protocol")
+-- Wireshark has an `ltp` of its own, Licklider's.
+local ltp = Proto("tgltp", "Lightweight Transport Protocol")
 
 local kinds = {
   [1] = "Data", [2] = "Packed", [3] = "Ack", [4] = "Nak", [5] = "Heartbeat", [6] = "Negotiate", [7] = "Negotiated",
@@ -20,49 +21,51 @@ local reasons = {
 }
 -- Template ids of docs/native.xml.
 local templates = {
-TEMPLATES
+  [1] = "NewOrder", [2] = "CancelOrder", [3] = "ReplaceOrder", [4] = "MassCancel", [5] = "InstrumentRequest",
+  [6] = "NewOrderLong", [7] = "ReplaceOrderLong", [8] = "OrderStatusRequest", [9] = "MassStatusRequest",
+  [11] = "ExecutionReport", [12] = "Reject", [13] = "InstrumentDefinition", [14] = "RequestsReceived",
 }
-local native_schema = NATIVE_SCHEMA
+local native_schema = 18260
 
 local f = {
-  tag = ProtoField.uint32("ltp.tag", "Session tag", base.HEX),
-  direction = ProtoField.string("ltp.direction", "From"),
-  sequence = ProtoField.uint32("ltp.sequence", "Sequence"),
-  ack = ProtoField.uint32("ltp.ack", "Ack"),
-  length = ProtoField.uint16("ltp.length", "Payload length"),
-  kind = ProtoField.uint8("ltp.kind", "Kind", base.DEC, kinds),
-  retransmit = ProtoField.bool("ltp.retransmit", "Transmitted before"),
-  mac = ProtoField.uint64("ltp.mac", "Authentication tag", base.HEX),
-  message = ProtoField.bytes("ltp.message", "Message"),
-  number = ProtoField.uint32("ltp.number", "Number"),
-  native = ProtoField.string("ltp.native", "Native message"),
-  serial = ProtoField.uint64("ltp.serial", "Serial"),
-  durable = ProtoField.uint64("ltp.durable", "Durable"),
-  duplicates = ProtoField.uint32("ltp.duplicates", "Duplicates"),
-  slots = ProtoField.uint32("ltp.slots", "Open orders granted"),
-  first = ProtoField.uint32("ltp.nak.first", "First number asked for"),
-  missing = ProtoField.uint32("ltp.nak.missing", "Missing"),
-  initiator_nonce = ProtoField.uint64("ltp.initiator_nonce", "Initiator nonce", base.HEX),
-  acceptor_nonce = ProtoField.uint64("ltp.acceptor_nonce", "Acceptor nonce", base.HEX),
-  key_id = ProtoField.uint32("ltp.key_id", "Key id"),
-  session = ProtoField.uint16("ltp.session", "Session"),
-  version = ProtoField.uint8("ltp.version", "Version"),
-  epoch = ProtoField.uint64("ltp.epoch", "Epoch"),
-  next_expected = ProtoField.uint64("ltp.next_expected", "Next expected"),
-  next_send = ProtoField.uint64("ltp.next_send", "Next send"),
-  window = ProtoField.uint32("ltp.window", "Window"),
-  ack_delay = ProtoField.uint32("ltp.ack_delay", "Ack delay (ns)"),
-  heartbeat = ProtoField.uint32("ltp.heartbeat", "Heartbeat (us)"),
-  max_message = ProtoField.uint16("ltp.max_message", "Longest message"),
-  header = ProtoField.uint8("ltp.header", "Header bytes"),
-  copies = ProtoField.uint8("ltp.copies", "Copies"),
-  given = ProtoField.uint64("ltp.refuse.given", "Given"),
-  held = ProtoField.uint64("ltp.refuse.held", "Held"),
-  reason = ProtoField.uint16("ltp.refuse.reason", "Reason", base.DEC, reasons),
+  tag = ProtoField.uint32("tgltp.tag", "Session tag", base.HEX),
+  direction = ProtoField.string("tgltp.direction", "From"),
+  sequence = ProtoField.uint32("tgltp.sequence", "Sequence"),
+  ack = ProtoField.uint32("tgltp.ack", "Ack"),
+  length = ProtoField.uint16("tgltp.length", "Payload length"),
+  kind = ProtoField.uint8("tgltp.kind", "Kind", base.DEC, kinds),
+  retransmit = ProtoField.bool("tgltp.retransmit", "Transmitted before"),
+  mac = ProtoField.uint64("tgltp.mac", "Authentication tag", base.HEX),
+  message = ProtoField.bytes("tgltp.message", "Message"),
+  number = ProtoField.uint32("tgltp.number", "Number"),
+  native = ProtoField.string("tgltp.native", "Native message"),
+  serial = ProtoField.uint64("tgltp.serial", "Serial"),
+  durable = ProtoField.uint64("tgltp.durable", "Durable"),
+  duplicates = ProtoField.uint32("tgltp.duplicates", "Duplicates"),
+  slots = ProtoField.uint32("tgltp.slots", "Open orders granted"),
+  first = ProtoField.uint32("tgltp.nak.first", "First number asked for"),
+  missing = ProtoField.uint32("tgltp.nak.missing", "Missing"),
+  initiator_nonce = ProtoField.uint64("tgltp.initiator_nonce", "Initiator nonce", base.HEX),
+  acceptor_nonce = ProtoField.uint64("tgltp.acceptor_nonce", "Acceptor nonce", base.HEX),
+  key_id = ProtoField.uint32("tgltp.key_id", "Key id"),
+  session = ProtoField.uint16("tgltp.session", "Session"),
+  version = ProtoField.uint8("tgltp.version", "Version"),
+  epoch = ProtoField.uint64("tgltp.epoch", "Epoch"),
+  next_expected = ProtoField.uint64("tgltp.next_expected", "Next expected"),
+  next_send = ProtoField.uint64("tgltp.next_send", "Next send"),
+  window = ProtoField.uint32("tgltp.window", "Window"),
+  ack_delay = ProtoField.uint32("tgltp.ack_delay", "Ack delay (ns)"),
+  heartbeat = ProtoField.uint32("tgltp.heartbeat", "Heartbeat (us)"),
+  max_message = ProtoField.uint16("tgltp.max_message", "Longest message"),
+  header = ProtoField.uint8("tgltp.header", "Header bytes"),
+  copies = ProtoField.uint8("tgltp.copies", "Copies"),
+  given = ProtoField.uint64("tgltp.refuse.given", "Given"),
+  held = ProtoField.uint64("tgltp.refuse.held", "Held"),
+  reason = ProtoField.uint16("tgltp.refuse.reason", "Reason", base.DEC, reasons),
 }
 ltp.fields = f
 
-local malformed = ProtoExpert.new("ltp.malformed", "Not as long as it says", expert.group.MALFORMED, expert.severity.ERROR)
+local malformed = ProtoExpert.new("tgltp.malformed", "Not as long as it says", expert.group.MALFORMED, expert.severity.ERROR)
 ltp.experts = { malformed }
 
 ltp.prefs.compact = Pref.bool("Compact header", false, "Of conversations whose handshake is not in the capture")
