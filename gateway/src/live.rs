@@ -162,6 +162,11 @@ impl<L: Link> Live<L> {
         self.journal.watermark(self.watermark)
     }
 
+    /// Up to where the journal is written to memory, and up to where it survives the loss of the machine.
+    pub(crate) fn journal_progress(&self) -> (u64, u64) {
+        (self.journal.position(), self.journal.watermark(Watermark::Synced))
+    }
+
     /// An order's bytes came in.
     pub(crate) fn received(&mut self) {
         if self.recording.recorder.is_on() {

@@ -180,7 +180,9 @@ impl<L: Link> Worker<L> {
     fn send(&mut self) {
         self.send_to_clients();
         let (now, open) = (self.live.now, self.live.open_position());
+        let (appended, synced) = self.live.journal_progress();
         for link in &mut self.live.links {
+            link.journaled(appended, synced);
             link.flush(now, open);
         }
         for crossing in &mut self.live.crossings {

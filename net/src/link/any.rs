@@ -263,6 +263,14 @@ impl<D: Datagram> Link for AnyLink<D> {
         with!(self, link => link.flush(now, watermark));
     }
 
+    fn journaled(&mut self, appended: u64, synced: u64) {
+        with!(self, link => link.journaled(appended, synced));
+    }
+
+    fn peer_durable(&self) -> Option<SequenceNumber> {
+        with!(self, link => link.peer_durable())
+    }
+
     fn credits(&self) -> Option<u32> {
         with!(self, link => link.credits())
     }

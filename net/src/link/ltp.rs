@@ -224,6 +224,14 @@ impl<D: Datagram> Link for LtpLink<D> {
         }
     }
 
+    fn journaled(&mut self, appended: u64, synced: u64) {
+        self.connection.journaled(appended, synced);
+    }
+
+    fn peer_durable(&self) -> Option<SequenceNumber> {
+        self.connection.peer_durable()
+    }
+
     fn credits(&self) -> Option<u32> {
         self.connection.credits()
     }

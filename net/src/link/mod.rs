@@ -60,6 +60,15 @@ pub trait Link {
     /// Transmits whatever may leave: messages up to `watermark`, acknowledgements, retransmissions, heartbeats.
     fn flush(&mut self, now: Timestamp, watermark: u64);
 
+    /// Tells how far the owner's journal has got: all that `poll` has handed out stands in it below `appended`, and the loss
+    /// of the machine does not reach what stands below `synced`. LTP tells the peer; another link drops it.
+    fn journaled(&mut self, _appended: u64, _synced: u64) {}
+
+    /// The number below which the peer cannot lose messages even with its machine. `None`: it has not said.
+    fn peer_durable(&self) -> Option<SequenceNumber> {
+        None
+    }
+
     /// How many orders the venue lets be open at once, as it said last. `None`: it has not said, and there is no limit of
     /// this kind; a link that carries no credits never has one.
     fn credits(&self) -> Option<u32> {

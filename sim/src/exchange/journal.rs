@@ -13,6 +13,9 @@ pub trait Journal {
 
     /// Up to which position records are as safe as an output wants its record to be.
     fn watermark(&self) -> u64;
+
+    /// Up to where it is written to memory, and up to where it survives the loss of the machine.
+    fn progress(&self) -> (u64, u64);
 }
 
 /// Keeps nothing: an exchange that forgets everything when it ends.
@@ -30,5 +33,10 @@ impl Journal for NoJournal {
 
     fn watermark(&self) -> u64 {
         0
+    }
+
+    /// Nothing survives.
+    fn progress(&self) -> (u64, u64) {
+        (u64::MAX, 0)
     }
 }

@@ -190,7 +190,9 @@ impl<L: Link, J: Journal> Live<L, J> {
     /// Lets the links send what may leave, and stamps the reports that did.
     pub(super) fn flush(&mut self, now: Timestamp) {
         let watermark = self.journal.watermark();
+        let (appended, synced) = self.journal.progress();
         for line in &mut self.lines {
+            line.link.journaled(appended, synced);
             line.link.flush(now, watermark);
         }
         if !self.reported.is_empty() {

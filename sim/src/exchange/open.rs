@@ -126,6 +126,13 @@ impl Journal for AnyJournal {
             Self::Kept(writer, watermark) => writer.watermark(*watermark),
         }
     }
+
+    fn progress(&self) -> (u64, u64) {
+        match self {
+            Self::None(none) => none.progress(),
+            Self::Kept(writer, _) => (writer.position(), writer.watermark(Watermark::Synced)),
+        }
+    }
 }
 
 /// Version of the payloads of `record`.

@@ -49,6 +49,10 @@ impl Journal for Memory {
     fn watermark(&self) -> u64 {
         u64::MAX
     }
+
+    fn progress(&self) -> (u64, u64) {
+        (0, u64::MAX)
+    }
 }
 
 /// A link whose peer acknowledges when the test says so.

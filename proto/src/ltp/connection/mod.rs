@@ -47,6 +47,8 @@ pub struct Connection {
     credits_are_news: bool,
     /// The owner's: the number below which what it received is safe from the loss of the machine. 0: not told.
     durable: u64,
+    /// What will be safe once the owner's journal is synced up to that position.
+    awaits_sync: Option<(u64, u64)>,
     /// The peer's. 0: not told.
     peer_durable: u64,
     counters: Counters,
@@ -95,6 +97,7 @@ impl Connection {
             credits: None,
             credits_are_news: false,
             durable: 0,
+            awaits_sync: None,
             peer_durable: 0,
             counters: Counters::default(),
             #[cfg(test)]
@@ -190,10 +193,21 @@ impl Connection {
         self.credits
     }
 
-    /// The owner's journal holds all messages below `next` where the loss of the machine does not reach them. The peer
-    /// learns it with the next Ack or Heartbeat.
-    pub fn set_durable(&mut self, next: SequenceNumber) {
-        self.durable = self.durable.max(next.0);
+    /// Tells how far the owner's journal has got: all that was handed out so far stands in it below `appended`, and the loss
+    /// of the machine does not reach what stands below `synced`. The peer learns what is safe with the next Ack or
+    /// Heartbeat; it lags behind by at most what is appended while one sync is under way.
+    pub fn journaled(&mut self, appended: u64, synced: u64) {
+        if let Some((next, position)) = self.awaits_sync {
+            if synced < position {
+                return;
+            }
+            self.durable = next;
+            self.awaits_sync = None;
+        }
+        let next = self.receiving.next();
+        if next > self.durable {
+            self.awaits_sync = Some((next, appended));
+        }
     }
 
     /// The number below which the peer has all messages: what the ring holds begins there.

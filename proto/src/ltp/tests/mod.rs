@@ -12,6 +12,7 @@ extern crate std;
 mod auth;
 mod credits;
 mod decoder;
+mod durable;
 mod forms;
 
 /// Two ends and the datagrams between them. Time jumps from one deadline to the next.
