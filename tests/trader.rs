@@ -420,6 +420,12 @@ impl Line {
         loop {
             match self.link.poll(now(), message) {
                 Some(LinkEvent::Message { sequence, length }) => return Some((sequence, length)),
+                Some(LinkEvent::Recall { from, to }) => {
+                    for number in from.0..to.0 {
+                        let place = usize::try_from(number - 1).expect("few");
+                        self.link.recalled(SequenceNumber(number), &self.sent[place]);
+                    }
+                }
                 Some(LinkEvent::Up | LinkEvent::Down(_) | LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
                 None => {
                     self.link.flush(now(), u64::MAX);

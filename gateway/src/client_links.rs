@@ -166,6 +166,7 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
                     live.append(&Record::SessionUp { session });
                     shard.on_session_up(now, session, live);
                 }
+                Some(LinkEvent::Recall { from, .. }) => client.link.not_recalled(from),
                 // Only an initiator is granted something, and there is one path.
                 Some(LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
                 Some(LinkEvent::Down(reason)) => {
@@ -221,6 +222,10 @@ mod tests {
         }
 
         fn restore(&mut self, _: SequenceNumber, _: &[u8]) {}
+
+        fn recalled(&mut self, _: SequenceNumber, _: &[u8]) {}
+
+        fn not_recalled(&mut self, _: SequenceNumber) {}
 
         fn poll(&mut self, _: Timestamp, _: &mut [u8]) -> Option<LinkEvent> {
             Some(LinkEvent::Up)

@@ -242,6 +242,10 @@ impl Link for Held {
 
     fn restore(&mut self, _: SequenceNumber, _: &[u8]) {}
 
+    fn recalled(&mut self, _: SequenceNumber, _: &[u8]) {}
+
+    fn not_recalled(&mut self, _: SequenceNumber) {}
+
     fn poll(&mut self, _: Timestamp, _: &mut [u8]) -> Option<LinkEvent> {
         None
     }

@@ -94,6 +94,7 @@ impl<L: Link> Worker<L> {
                         self.live.append(&Record::VenueSlots { venue, slots });
                         self.shard.on_venue_slots(venue, slots);
                     }
+                    Some(LinkEvent::Recall { from, .. }) => self.live.links[index].not_recalled(from),
                     Some(LinkEvent::Path(change)) => {
                         tracing::warn!(venue = venue.0, %change, "venue link goes on over one path, or both again");
                     }

@@ -255,6 +255,14 @@ impl<D: Datagram> Link for AnyLink<D> {
         with!(self, link => link.restore(sequence, message));
     }
 
+    fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        with!(self, link => link.recalled(sequence, message));
+    }
+
+    fn not_recalled(&mut self, sequence: SequenceNumber) {
+        with!(self, link => link.not_recalled(sequence));
+    }
+
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
         with!(self, link => link.poll(now, buffer))
     }

@@ -6,7 +6,7 @@
 
 use super::{DownReason, Link, LinkCounters, LinkEvent, Resume};
 use crate::datagram::Datagram;
-use proto::ltp::{self, Config, ConfigError, Connection, Event, Received, Redundancy, Refusal, Role, wire};
+use proto::ltp::{self, Config, ConfigError, Connection, Event, Received, Redundancy, Role, wire};
 use std::io;
 use types::{SequenceNumber, Timestamp};
 
@@ -153,13 +153,11 @@ impl<D: Datagram> LtpLink<D> {
             Event::Message { sequence, length } => LinkEvent::Message { sequence, length },
             Event::Up { .. } => LinkEvent::Up,
             Event::Credits { slots } => LinkEvent::Credits(slots),
+            Event::Recall { from, to } => LinkEvent::Recall { from, to },
             Event::Down { reason } => LinkEvent::Down(match reason {
                 ltp::DownReason::Silence => DownReason::Silent,
                 ltp::DownReason::Superseded => DownReason::Replaced,
                 ltp::DownReason::Carrier => DownReason::Io(self.failure),
-                ltp::DownReason::Refused(
-                    Refusal::MessagesGone { wanted, oldest } | Refusal::NumbersAhead { wanted, next: oldest },
-                ) => DownReason::Unresumable { wanted, oldest },
                 ltp::DownReason::Refused(refusal) => DownReason::Incompatible(refusal),
                 ltp::DownReason::RefusedByPeer(refusal) => DownReason::RefusedBecause(refusal),
             }),
@@ -182,6 +180,14 @@ impl<D: Datagram> Link for LtpLink<D> {
 
     fn restore(&mut self, sequence: SequenceNumber, message: &[u8]) {
         self.connection.restore(sequence, message);
+    }
+
+    fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        self.connection.recalled(sequence, message);
+    }
+
+    fn not_recalled(&mut self, sequence: SequenceNumber) {
+        self.connection.not_recalled(sequence);
     }
 
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
@@ -272,6 +278,7 @@ mod tests {
     use super::*;
     use crate::options::UdpOptions;
     use crate::udp::{UdpPeer, UdpSocket};
+    use proto::ltp::Refusal;
     use std::net::SocketAddr;
     use types::{Duration, SessionId};
 
@@ -430,8 +437,7 @@ mod tests {
             pair.events[GATEWAY],
             [LinkEvent::Down(DownReason::RefusedBecause(refusal))]
         );
-        let oldest = next;
-        let reason = DownReason::Unresumable { wanted, oldest };
+        let reason = DownReason::Incompatible(refusal);
         assert_eq!(pair.events[VENUE], [LinkEvent::Down(reason)]);
     }
 

@@ -5,7 +5,8 @@
 //!
 //! - Messages are numbered from 1 in each direction. The sender keeps each message in a bounded ring until the peer has
 //!   acknowledged it, also while the link is down. After a reconnect each end tells the other which number it wants
-//!   next, and what is missing is sent again out of the ring.
+//!   next, and what is missing is sent again out of the ring. A peer that lost what it had acknowledged, with its
+//!   machine, gets it again out of the owner's journal ([`LinkEvent::Recall`]).
 //! - An acknowledgement covers what [`Link::poll`] has handed out, and leaves in [`Link::flush`]. So an owner that
 //!   journals what it polled before it flushes never acknowledges a message that a crash could take from it.
 //! - After a restart the owner builds the link with the next numbers its journal knows, puts back the messages that the
@@ -52,6 +53,13 @@ pub trait Link {
     /// # Panics
     /// When the numbers leave a gap or exceed the ring: the journal and the configuration contradict each other.
     fn restore(&mut self, sequence: SequenceNumber, message: &[u8]);
+
+    /// Brings back a message that [`LinkEvent::Recall`] asked for, in order of numbers, in any turn after it. One that is not
+    /// wanted any more is dropped.
+    fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]);
+
+    /// The journal does not have a message that [`LinkEvent::Recall`] asked for: the peer is refused.
+    fn not_recalled(&mut self, sequence: SequenceNumber);
 
     /// Receives, and gives what happened next. A message is copied into `buffer`, which holds at least the configured
     /// longest message. Called until it gives `None`.
@@ -125,6 +133,14 @@ pub enum LinkEvent {
     Credits(u32),
     /// One of two paths to the peer has gone down or come back; the link goes on over the other.
     Path(PathChange),
+    /// The peer has lost messages that it had acknowledged, with its machine. The owner brings them back from its journal
+    /// ([`Link::recalled`]), or says that it cannot ([`Link::not_recalled`]). New messages wait in the ring meanwhile.
+    Recall {
+        /// The first.
+        from: SequenceNumber,
+        /// The one behind the last.
+        to: SequenceNumber,
+    },
     /// The next message, of `length` bytes in the caller's buffer.
     Message {
         /// Its number; one above that of the message before.
@@ -147,13 +163,15 @@ pub enum DownReason {
     Replaced,
     /// The peer refused the session: wrong name, password or session, or its ring no longer holds what we want.
     Refused,
-    /// The peer wants a number that is no longer, or not yet, in the ring. The two journals contradict each other, and
-    /// resuming would lose or repeat messages; a person has to look.
+    /// The peer wants a number that is neither in the ring nor in the journal, or that was never sent (TCP). The two journals
+    /// contradict each other, and resuming would lose or repeat messages; a person has to look.
     Unresumable {
         /// The number the peer wants next.
         wanted: SequenceNumber,
         /// The oldest number the ring still holds (the next number, when it is empty).
         oldest: SequenceNumber,
+        /// The next number that was never sent. Below `wanted`: this end has lost messages that it had sent.
+        next: SequenceNumber,
     },
     /// This end refuses the peer, and says so to it (LTP).
     Incompatible(Refusal),
@@ -216,8 +234,15 @@ impl fmt::Display for DownReason {
             Self::Stalled => f.write_str("peer takes or acknowledges nothing"),
             Self::Replaced => f.write_str("peer started anew"),
             Self::Refused => f.write_str("peer refused the session"),
-            Self::Unresumable { wanted, oldest } => {
-                write!(f, "peer wants message {wanted}, the ring starts at {oldest}")
+            Self::Unresumable { wanted, next, .. } if wanted > next => write!(
+                f,
+                "peer wants message {wanted}, the next to be sent is {next}: this end has lost messages that it had sent"
+            ),
+            Self::Unresumable { wanted, oldest, .. } => {
+                write!(
+                    f,
+                    "peer wants message {wanted}, not all before {oldest} can be had any more"
+                )
             }
             Self::Incompatible(refusal) => write!(f, "peer cannot be served: {refusal}"),
             Self::RefusedBecause(refusal) => write!(f, "refused by the peer: {refusal}"),

@@ -281,6 +281,8 @@ impl End for Linked {
                 LinkEvent::Up => self.was_up = true,
                 // Nothing here grants open orders, and a path that is down is still a way.
                 LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
+                // Nothing here is written down.
+                LinkEvent::Recall { from, .. } => self.link.not_recalled(from),
                 // While it comes up, the other end may not be there yet: the link tries again by itself.
                 LinkEvent::Down(_) if !self.was_up => {}
                 LinkEvent::Down(reason) => {

@@ -1,6 +1,7 @@
 //! How one end is set up.
 
 use super::auth::Key;
+use super::sending::RECALLED_MAX;
 use super::wire::{COMPACT_PAYLOAD_MAX, HeaderForm, MAC_LENGTH, PACKED_PREFIX_LENGTH};
 use core::fmt;
 use types::{Duration, SequenceNumber, SessionId};
@@ -192,8 +193,10 @@ impl Config {
     /// Bytes that a connection's rings hold.
     #[must_use]
     pub const fn memory(&self) -> usize {
-        // Both rings hold the messages; beside each a slot of at most 32 bytes.
-        2 * self.window.next_power_of_two() * (self.max_message + 32)
+        let window = self.window.next_power_of_two();
+        let recalled = if window < RECALLED_MAX { window } else { RECALLED_MAX };
+        // The rings hold the messages; beside each a slot of at most 32 bytes.
+        (2 * window + recalled) * (self.max_message + 32)
     }
 }
 

@@ -21,6 +21,15 @@ pub enum Event {
         /// How many may be open at once, in all.
         slots: u32,
     },
+    /// The peer has lost messages that it had acknowledged, with its machine: the owner brings them back from its journal
+    /// ([`Connection::recalled`](super::Connection::recalled)) in order, now or later, or says that it cannot
+    /// ([`Connection::not_recalled`](super::Connection::not_recalled)).
+    Recall {
+        /// The first.
+        from: SequenceNumber,
+        /// The one behind the last.
+        to: SequenceNumber,
+    },
     /// The next message, in the caller's buffer. It is acknowledged by the next datagram.
     Message {
         /// Its number: one above that of the message before.
@@ -86,6 +95,8 @@ pub struct Counters {
     pub retransmits: u64,
     /// Of those, messages that the peer had already: it says so.
     pub retransmits_spurious: u64,
+    /// Messages that the peer had acknowledged and lost, brought back from the owner's journal.
+    pub recalled: u64,
     /// Messages repeated before new ones, though nobody had asked ([`Redundancy::Repeat`](super::Redundancy::Repeat)).
     pub repeats: u64,
     /// Retransmission timeouts.

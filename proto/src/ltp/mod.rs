@@ -28,6 +28,7 @@ mod receive;
 mod refusal;
 mod rtt;
 mod send;
+mod sending;
 mod serials;
 mod session;
 pub mod wire;

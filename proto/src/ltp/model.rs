@@ -1,13 +1,14 @@
 //! The handshake, checked in every order in which things can happen.
 //!
-//! Two real [`Session`]s, a network that loses and doubles and forgets nothing, restarts of both ends and sessions that
-//! end at one end alone. Whatever was ever sent may arrive at any time, or never: a lost datagram is one that is not
+//! Two real [`Session`]s, a network that loses and doubles and forgets nothing, restarts of both ends, sessions that end at
+//! one end alone, and sessions that one end gives up. Whatever was ever sent may arrive at any time, or never: a lost datagram is one that is not
 //! delivered, a doubled one is delivered twice. So whatever an end could send it has sent, and only the order of events is
 //! left, of which every one is tried, within a number of restarts and ends.
 //!
 //! What must not happen: an end takes data of another epoch than its own; an acceptor goes back to an earlier epoch.
 
 use super::config::{Config, Role};
+use super::refusal::Refusal;
 use super::session::{Outcome, Session, Standing};
 use super::simulation::Defect;
 use super::wire::{self, HeaderForm};
@@ -16,7 +17,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use stateright::{Checker, Model, Property};
 use std::eprintln;
-use types::{SessionId, Timestamp};
+use types::{SequenceNumber, SessionId, Timestamp};
 
 extern crate std;
 
@@ -28,6 +29,8 @@ struct Handshake {
     restarts: [u8; 2],
     /// How often the initiator takes the other for silent, how often the acceptor.
     silences: [u8; 2],
+    /// How often each gives up a session that is up, because its journal lacks what the other has lost.
+    gives_up: [u8; 2],
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -46,6 +49,7 @@ struct End {
     starts: u8,
     /// Silences that may still come.
     silences_left: u8,
+    gives_up_left: u8,
 }
 
 /// Under way to an end, for ever.
@@ -60,6 +64,7 @@ enum Action {
     Deliver(Datagram),
     Restart(usize),
     Silence(usize),
+    GiveUp(usize),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -74,10 +79,16 @@ const ROLES: [Role; 2] = [Role::Initiator, Role::Acceptor];
 
 /// Nothing was sent or received: the numbers are not what is checked here.
 const STANDING: Standing = Standing {
+    gone_below: 0,
     oldest: 1,
     next_send: 1,
     next_receive: 1,
     durable: 0,
+};
+
+const GONE: Refusal = Refusal::MessagesGone {
+    wanted: SequenceNumber(1),
+    oldest: SequenceNumber(2),
 };
 
 impl Model for Handshake {
@@ -90,6 +101,7 @@ impl Model for Handshake {
             is_up: false,
             starts: 1,
             silences_left: self.silences[index],
+            gives_up_left: self.gives_up[index],
         });
         let mut state = State {
             ends,
@@ -109,6 +121,9 @@ impl Model for Handshake {
             }
             if end.is_up && end.silences_left > 0 {
                 actions.push(Action::Silence(index));
+            }
+            if end.is_up && end.gives_up_left > 0 {
+                actions.push(Action::GiveUp(index));
             }
         }
     }
@@ -132,6 +147,13 @@ impl Model for Handshake {
                 end.silences_left -= 1;
                 end.is_up = false;
                 end.session.end(NOW);
+            }
+            Action::GiveUp(index) => {
+                let end = &mut next.ends[index];
+                end.gives_up_left -= 1;
+                end.is_up = false;
+                end.session.give_up(NOW, GONE);
+                next.reply(index);
             }
         }
         next.send_all();
@@ -200,9 +222,13 @@ impl State {
             Outcome::RefusedByPeer(_) => end.is_up = false,
             Outcome::Stale | Outcome::Step | Outcome::Refused(_) => {}
         }
+        self.reply(to);
+    }
+
+    fn reply(&mut self, from: usize) {
         let mut out = [0; 256];
-        if let Some(length) = self.ends[to].session.poll_reply(STANDING, &mut out) {
-            self.post_step(1 - to, &out[..length]);
+        if let Some(length) = self.ends[from].session.poll_reply(STANDING, &mut out) {
+            self.post_step(1 - from, &out[..length]);
         }
     }
 
@@ -233,22 +259,26 @@ fn check(handshake: Handshake) -> impl Checker<Handshake> {
 
 #[test]
 fn no_order_of_events_lets_data_pass_between_epochs() {
-    for (restarts, silences) in [
-        ([1, 1], [0, 0]),
-        ([2, 0], [0, 1]),
-        ([0, 2], [1, 0]),
-        ([1, 1], [0, 1]),
-        ([1, 1], [1, 0]),
-        ([2, 1], [0, 0]),
-        ([1, 2], [0, 0]),
+    for (restarts, silences, gives_up) in [
+        ([1, 1], [0, 0], [0, 0]),
+        ([2, 0], [0, 1], [0, 0]),
+        ([0, 2], [1, 0], [0, 0]),
+        ([1, 1], [0, 1], [0, 0]),
+        ([1, 1], [1, 0], [0, 0]),
+        ([2, 1], [0, 0], [0, 0]),
+        ([1, 2], [0, 0], [0, 0]),
+        ([1, 0], [0, 0], [0, 1]),
+        ([0, 1], [0, 0], [1, 0]),
+        ([0, 0], [1, 0], [1, 1]),
     ] {
         let checker = check(Handshake {
             defect: Defect::None,
             restarts,
             silences,
+            gives_up,
         });
         let count = checker.unique_state_count();
-        eprintln!("restarts {restarts:?}, silences {silences:?}: {count} states");
+        eprintln!("restarts {restarts:?}, silences {silences:?}, gives up {gives_up:?}: {count} states");
         assert!(checker.is_done() && count > 20);
         assert!(checker.discovery("nothing wrong").is_none());
         assert!(checker.discovery("both ends are up in one epoch").is_some());
@@ -267,6 +297,7 @@ fn the_model_notices_a_mistake_in_tags_or_epochs() {
             defect,
             restarts: [1, 1],
             silences: [1, 1],
+            gives_up: [0, 0],
         });
         let path = checker.discovery("nothing wrong").expect("it is noticed");
         eprintln!("{defect:?}: {:#?}", path.into_actions());

@@ -36,22 +36,22 @@ pub enum Refusal {
         /// The highest so far.
         held: u64,
     },
-    /// The peer wants a message that is no longer in the ring, so it could never go on in order.
+    /// The peer wants a message that is neither in the ring nor in the owner's journal, so it could never go on in order.
     MessagesGone {
         /// The number the peer wants next.
         wanted: SequenceNumber,
         /// The oldest still in the ring, or the next when the ring is empty.
         oldest: SequenceNumber,
     },
-    /// The peer claims to have messages that were never sent from here: this end has lost its journal, or the peer talks
-    /// to the wrong end.
+    /// The peer claims to have messages that were never sent from here: this end has lost its journal or the end of it, or
+    /// the peer talks to the wrong end.
     NumbersAhead {
         /// The number the peer wants next.
         wanted: SequenceNumber,
         /// The next to be sent from here.
         next: SequenceNumber,
     },
-    /// The peer would use numbers again under which other messages have been received: it has lost its journal.
+    /// The peer would use numbers again under which other messages have been received: it has lost its journal or the end of it.
     NumbersBehind {
         /// The peer's next number.
         given: SequenceNumber,
@@ -168,9 +168,18 @@ impl fmt::Display for Refusal {
             Self::Key { given, held } => write!(f, "key {given} offered, key {held} configured"),
             Self::UnknownNegotiation => f.write_str("handshake was begun with an earlier incarnation"),
             Self::StaleEpoch { given, held } => write!(f, "epoch {given} is not above {held}, established before"),
-            Self::MessagesGone { wanted, oldest } => write!(f, "message {wanted} wanted, the ring starts at {oldest}"),
-            Self::NumbersAhead { wanted, next } => write!(f, "message {wanted} wanted, the next to be sent is {next}"),
-            Self::NumbersBehind { given, wanted } => write!(f, "message {given} would be sent, {wanted} is expected"),
+            Self::MessagesGone { wanted, oldest } => write!(
+                f,
+                "message {wanted} wanted, not all before {oldest} can be had any more"
+            ),
+            Self::NumbersAhead { wanted, next } => write!(
+                f,
+                "message {wanted} wanted, the next to be sent is {next}: the refusing end has lost messages that it had sent"
+            ),
+            Self::NumbersBehind { given, wanted } => write!(
+                f,
+                "message {given} would be sent, {wanted} is expected: the refused end has lost messages that it had sent"
+            ),
             Self::MessageLength { given, held } => write!(f, "messages of {given} bytes offered, {held} configured"),
             Self::Parameters => f.write_str("a window, heartbeat interval or number of copies of zero"),
             Self::Header { given, held } => write!(f, "headers of {given} bytes offered, {held} configured"),

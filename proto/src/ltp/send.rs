@@ -107,6 +107,21 @@ impl SendRing {
         }
     }
 
+    /// Holds nothing, and goes on at `next`.
+    pub(super) fn restart(&mut self, next: u64) {
+        self.base = next;
+        self.sent = next;
+        self.next = next;
+        self.start = next;
+        self.restored = next;
+        self.marked = 0;
+        self.marked_from = next;
+    }
+
+    pub(super) const fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(super) fn room(&self) -> usize {
         self.slots.len() - distance(self.base, self.next)
     }

@@ -78,7 +78,9 @@ struct Terms {
 /// Where the rings stand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
-    /// The oldest message that can be transmitted again.
+    /// What cannot be transmitted again, not even from the owner's journal: all below it.
+    pub(super) gone_below: u64,
+    /// The oldest message that is kept.
     pub(super) oldest: u64,
     /// The next that was never transmitted.
     pub(super) next_send: u64,
@@ -332,9 +334,7 @@ impl Session {
         }
         let checked = self.check_terms(peer).and_then(|()| check_numbers(peer, standing));
         if let Err(refusal) = checked {
-            let outcome = self.refuse(self.initiator_nonce, self.acceptor_nonce, refusal);
-            self.negotiate(now + RETRY_REFUSED);
-            return outcome;
+            return self.give_up(now, refusal);
         }
         self.state = State::Up;
         self.retry_at = NEVER;
@@ -369,6 +369,16 @@ impl Session {
             refusal,
         };
         Outcome::Refused(refusal)
+    }
+
+    /// This end cannot go on with the attempt or the session there is, and tells the peer.
+    pub(super) fn give_up(&mut self, now: Timestamp, refusal: Refusal) -> Outcome {
+        let outcome = self.refuse(self.initiator_nonce, self.acceptor_nonce, refusal);
+        match self.role {
+            Role::Acceptor => self.state = State::Listening,
+            Role::Initiator => self.negotiate(now + RETRY_REFUSED),
+        }
+        outcome
     }
 
     /// The acceptor's nonce for an attempt.
@@ -450,11 +460,12 @@ fn is_of_key(refuse: &Refuse) -> bool {
     matches!(refuse.refusal(), Refusal::Key { .. })
 }
 
-/// Whether two ends can go on in order: what the peer wants is in the ring, and what it will send is what is wanted here.
+/// Whether two ends can go on in order: what the peer wants was sent and can be sent again, and what it will send is what is
+/// wanted here.
 fn check_numbers(peer: &Establish, standing: Standing) -> Result<(), Refusal> {
     let wanted = peer.next_expected.get();
     let given = peer.next_send.get();
-    if wanted < standing.oldest {
+    if wanted < standing.gone_below {
         return Err(Refusal::MessagesGone {
             wanted: SequenceNumber(wanted),
             oldest: SequenceNumber(standing.oldest),

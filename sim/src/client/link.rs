@@ -107,6 +107,7 @@ impl LinkConnection {
                     tracing::debug!("link to {} is up", self.gateway);
                     self.connects += 1;
                 }
+                LinkEvent::Recall { from, .. } => self.link.not_recalled(from),
                 // A gateway grants its clients nothing, and there is one path.
                 LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
                 LinkEvent::Down(reason) => tracing::warn!("link to {} is down: {reason}; trying again", self.gateway),

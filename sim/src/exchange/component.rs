@@ -279,6 +279,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                 }
             }
             LinkEvent::Path(change) => tracing::warn!("session {session}: {change}"),
+            LinkEvent::Recall { from, .. } => line.link.not_recalled(from),
             // Credits are the exchange's to grant.
             LinkEvent::Credits(_) => {}
             LinkEvent::Message { sequence, length } => self.on_message(now, place, sequence, &buffer[..length]),

@@ -96,6 +96,10 @@ impl Link for Held {
         self.unacknowledged += 1;
     }
 
+    fn recalled(&mut self, _sequence: SequenceNumber, _message: &[u8]) {}
+
+    fn not_recalled(&mut self, _sequence: SequenceNumber) {}
+
     fn poll(&mut self, _now: Timestamp, _buffer: &mut [u8]) -> Option<LinkEvent> {
         None
     }

@@ -1,6 +1,6 @@
 //! What a TCP link is built from.
 
-use super::ring::Ring;
+use super::outbox::Outbox;
 use super::{CONTROL_BYTES, INPUT_BYTES};
 use crate::error::SetupError;
 use crate::link::LinkEnd;
@@ -56,7 +56,7 @@ impl TcpLinkConfig {
     /// Bytes of memory that the link allocates.
     #[must_use]
     pub const fn memory(&self) -> usize {
-        Ring::memory(self.window, self.packet_max()) + INPUT_BYTES + CONTROL_BYTES
+        Outbox::memory(self.window, self.packet_max()) + INPUT_BYTES + CONTROL_BYTES
     }
 
     /// Longest packet of a message.

@@ -456,6 +456,16 @@ impl Link for TcpLink {
         self.outbox.restore(sequence, message);
     }
 
+    fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        self.outbox.bring(sequence.0, message);
+    }
+
+    fn not_recalled(&mut self, sequence: SequenceNumber) {
+        if let Some(reason) = self.outbox.miss(sequence.0) {
+            self.failed = Some(reason);
+        }
+    }
+
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
         assert!(
             buffer.len() >= self.config.max_message,
@@ -469,6 +479,14 @@ impl Link for TcpLink {
         }
         if let Some(event) = self.open(now) {
             return Some(event);
+        }
+        if self.is_up()
+            && let Some(range) = self.outbox.ask()
+        {
+            return Some(LinkEvent::Recall {
+                from: SequenceNumber(range.start),
+                to: SequenceNumber(range.end),
+            });
         }
         match self.receive(now, buffer) {
             Ok(event) => event,

@@ -1,4 +1,8 @@
 //! What goes out: the ring, how far this connection has got in it, and the one system call that sends.
+//!
+//! A peer may want messages that it had acknowledged and lost with its machine. They go out of a second, small ring that the
+//! owner fills from its journal, and leave that ring with the connection's bytes: what the connection loses, the peer asks
+//! for again.
 
 use super::ring::Ring;
 use super::session::Role;
@@ -6,16 +10,28 @@ use crate::buffer::StreamBuffer;
 use crate::link::{DownReason, LinkCounters};
 use crate::tcp::TcpStream;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use types::SequenceNumber;
 
 /// Pieces sent in one system call, at most.
 const PIECES_MAX: usize = 16;
+
+/// Most messages that are brought back from the owner's journal ahead of what has left: a power of two.
+const RECALLED_MAX: usize = 64;
 
 /// Numbered messages on their way to the peer.
 #[derive(Debug)]
 pub(super) struct Outbox {
     role: Role,
     ring: Ring,
+    /// Messages before those of the ring, brought back for this connection.
+    recalled: Ring,
+    /// The owner was asked for all of them below this number.
+    asked: u64,
+    /// The owner cannot bring back anything below it.
+    gone_below: u64,
+    /// The number below which the peer has all messages.
+    acknowledged: u64,
     /// The number of the message that leaves next on this connection.
     sending: u64,
     /// Bytes of its packet that have left already.
@@ -30,10 +46,19 @@ impl Outbox {
         Self {
             role,
             ring: Ring::new(window, packet_max, next),
+            recalled: Ring::new(RECALLED_MAX, packet_max, next),
+            asked: next.0,
+            gone_below: 1,
+            acknowledged: next.0,
             sending: next.0,
             partial: 0,
             sent: next.0 - 1,
         }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) const fn memory(window: usize, packet_max: usize) -> usize {
+        Ring::memory(window, packet_max) + Ring::memory(RECALLED_MAX, packet_max)
     }
 
     pub(super) fn room(&self) -> usize {
@@ -50,20 +75,76 @@ impl Outbox {
         self.ring.restore(sequence.0, |out| role.write_message(message, out));
     }
 
-    /// A connection begins on which the peer wants `wanted` next. What is below, it has.
+    /// A connection begins on which the peer wants `wanted` next. What is below, it has; it may have had more.
     pub(super) fn resume(&mut self, wanted: u64) -> Result<(), DownReason> {
         assert!(self.ring.is_whole(), "the messages restored end below the next number");
-        if wanted < self.ring.first() || wanted > self.sent + 1 {
-            let oldest = SequenceNumber(self.ring.first());
-            return Err(DownReason::Unresumable {
-                wanted: SequenceNumber(wanted),
-                oldest,
-            });
+        if wanted < self.gone_below || wanted > self.sent + 1 {
+            return Err(self.unresumable(wanted));
         }
         self.ring.release_below(wanted);
+        self.recalled.restart(wanted);
+        self.asked = wanted;
+        self.acknowledged = wanted;
         self.sending = wanted;
         self.partial = 0;
         Ok(())
+    }
+
+    fn unresumable(&self, wanted: u64) -> DownReason {
+        DownReason::Unresumable {
+            wanted: SequenceNumber(wanted),
+            oldest: SequenceNumber(self.ring.first()),
+            next: SequenceNumber(self.sent + 1),
+        }
+    }
+
+    /// Whether this connection still lacks messages from before the ring.
+    fn is_recalling(&self) -> bool {
+        self.sending < self.ring.first()
+    }
+
+    /// What the owner is to bring back next: asked for once, when half of the ring for it is free, or the rest fits.
+    pub(super) fn ask(&mut self) -> Option<Range<u64>> {
+        let (next, end) = (self.recalled.next(), self.ring.first());
+        if !self.is_recalling() || self.asked > next || next == end {
+            return None;
+        }
+        let room = self.recalled.room();
+        let last = end.min(next + room as u64);
+        if last < end && room < RECALLED_MAX / 2 {
+            return None;
+        }
+        self.asked = last;
+        Some(next..last)
+    }
+
+    /// The owner has brought back a message. One that is not the next one asked for is of an earlier connection.
+    pub(super) fn bring(&mut self, number: u64, message: &[u8]) {
+        if self.is_awaited(number) {
+            let role = self.role;
+            self.recalled.push(0, |out| role.write_message(message, out));
+        }
+    }
+
+    /// The owner cannot bring back a message. Gives why the connection ends, if it is the next one asked for.
+    pub(super) fn miss(&mut self, number: u64) -> Option<DownReason> {
+        self.is_awaited(number).then(|| {
+            self.gone_below = number + 1;
+            self.unresumable(self.acknowledged)
+        })
+    }
+
+    fn is_awaited(&self, number: u64) -> bool {
+        self.is_recalling() && number == self.recalled.next() && number < self.asked
+    }
+
+    /// The packet of a number from `sending` on, and the position that lets it leave. `None`: it is not brought back yet.
+    fn packet(&self, number: u64) -> Option<(&[u8], u64)> {
+        if number >= self.ring.first() {
+            Some(self.ring.packet(number))
+        } else {
+            (number < self.recalled.next()).then(|| self.recalled.packet(number))
+        }
     }
 
     /// The peer has received so many messages. Gives whether that is news.
@@ -71,14 +152,15 @@ impl Outbox {
         if count >= self.sending {
             return Err(DownReason::FalseAck);
         }
-        let news = count >= self.ring.first();
+        let news = count >= self.acknowledged;
+        self.acknowledged = self.acknowledged.max(count + 1);
         self.ring.release_below(count + 1);
         Ok(news)
     }
 
     /// Whether the peer has acknowledged everything that left on this connection.
     pub(super) fn is_acknowledged(&self) -> bool {
-        self.ring.first() >= self.sending && self.partial == 0
+        self.acknowledged >= self.sending && self.partial == 0
     }
 
     /// Whether a message has left in part.
@@ -131,8 +213,10 @@ impl Outbox {
             count < PIECES_MAX
         };
         let mut number = self.sending;
-        if self.partial > 0 {
-            add(&self.ring.packet(number).0[self.partial..]);
+        if self.partial > 0
+            && let Some((packet, _)) = self.packet(number)
+        {
+            add(&packet[self.partial..]);
             number += 1;
         }
         if !control.is_empty() {
@@ -141,8 +225,9 @@ impl Outbox {
         let Some(watermark) = watermark else {
             return (count, total);
         };
-        while number < self.ring.next() {
-            let (packet, position) = self.ring.packet(number);
+        while number < self.ring.next()
+            && let Some((packet, position)) = self.packet(number)
+        {
             if position > watermark || !add(packet) {
                 break;
             }
@@ -166,7 +251,8 @@ impl Outbox {
 
     /// Accounts for bytes of the message that leaves next; gives the bytes left over.
     fn advance_message(&mut self, bytes: usize, counters: &mut LinkCounters) -> usize {
-        let missing = self.ring.packet(self.sending).0.len() - self.partial;
+        let length = self.packet(self.sending).map_or(0, |(packet, _)| packet.len());
+        let missing = length - self.partial;
         if bytes < missing {
             self.partial += bytes;
             return 0;
@@ -179,6 +265,30 @@ impl Outbox {
         }
         self.sending += 1;
         self.partial = 0;
+        if self.sending <= self.ring.first() {
+            self.recalled.release_below(self.sending.min(self.recalled.next()));
+        }
         bytes - missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_connection_asked_for_is_not_taken_for_something_else() {
+        let mut outbox = Outbox::new(Role::Acceptor, 4, 16, SequenceNumber(10));
+        assert_eq!(outbox.ask(), None);
+        outbox.resume(5).unwrap();
+        assert_eq!((outbox.ask(), outbox.ask()), (Some(5..10), None));
+        outbox.resume(3).unwrap();
+        assert_eq!(outbox.ask(), Some(3..10));
+        outbox.bring(5, b"five");
+        assert_eq!(outbox.miss(5), None);
+        assert_eq!(outbox.packet(3), None);
+        outbox.bring(3, b"three");
+        assert!(outbox.packet(3).is_some_and(|(packet, _)| packet.ends_with(b"three")));
+        assert!(outbox.miss(4).is_some());
     }
 }

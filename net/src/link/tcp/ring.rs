@@ -50,6 +50,14 @@ impl Ring {
         }
     }
 
+    /// Holds nothing, and goes on at `next`.
+    pub(super) fn restart(&mut self, next: u64) {
+        self.first = next;
+        self.next = next;
+        self.start = next;
+        self.restoring = None;
+    }
+
     /// Bytes of memory that a ring takes.
     pub(super) const fn memory(window: usize, packet_max: usize) -> usize {
         window.next_power_of_two() * (packet_max + size_of::<Slot>())

@@ -1,5 +1,7 @@
 //! Both ends over loopback, with virtual time and a proxy between them that cuts, delays and splits.
 
+mod recall;
+
 use super::*;
 use crate::allocation::allocations;
 use crate::options::TcpOptions;
@@ -7,6 +9,7 @@ use proto::soup::{
     MAX_PACKET_LENGTH, MAX_PAYLOAD_LENGTH, Packet, Password, SessionName, Timing, UserName, write_client_heartbeat,
     write_login_request, write_unsequenced,
 };
+use std::collections::VecDeque;
 
 /// Turns after which a test has hung. Loopback needs a handful; a busy machine may need thousands.
 const TURNS_MAX: usize = 3_000_000;
@@ -32,6 +35,7 @@ const SHORT_BUFFERS: TcpOptions = TcpOptions {
 };
 
 const WINDOW: usize = 32;
+const RECALLS_A_TURN: usize = 7;
 const MESSAGE_MAX: usize = 64;
 
 fn config(end: LinkEnd) -> TcpLinkConfig {
@@ -74,6 +78,10 @@ struct End {
     received: Vec<Vec<u8>>,
     /// How many of them were there at the last flush: a crash loses the others.
     received_durable: usize,
+    /// How many of those were there when the disk had them all: the loss of the machine takes the others.
+    received_synced: usize,
+    /// Numbers that the link wants back from the journal. `None`: the journal has none of them.
+    recalls: Option<VecDeque<u64>>,
     /// Positions are numbers here, so this is how many sent messages a crash keeps.
     watermark: usize,
     /// Ups and downs.
@@ -90,6 +98,8 @@ impl End {
             sent: Vec::new(),
             received: Vec::new(),
             received_durable: 0,
+            received_synced: 0,
+            recalls: Some(VecDeque::new()),
             watermark: 0,
             events: Vec::new(),
             polls: usize::MAX,
@@ -102,10 +112,18 @@ impl End {
         (initiator, acceptor)
     }
 
+    /// The machine is lost: a start with what the disk kept.
+    fn restart_elsewhere(&mut self, config: &TcpLinkConfig) {
+        self.received_durable = self.received_synced;
+        self.restart(config);
+    }
+
     /// A crash, and a start with what the journal kept.
     fn restart(&mut self, config: &TcpLinkConfig) {
         self.sent.truncate(self.watermark);
         self.received.truncate(self.received_durable);
+        self.received_synced = self.received_synced.min(self.received_durable);
+        self.recalls = Some(VecDeque::new());
         let resume = Resume {
             next_send: SequenceNumber(self.sent.len() as u64 + 1),
             next_receive: SequenceNumber(self.received.len() as u64 + 1),
@@ -135,12 +153,26 @@ impl End {
             let Some(event) = self.link.poll(self.now, &mut buffer) else {
                 break;
             };
-            if let LinkEvent::Message { sequence, length } = event {
-                self.received.push(buffer[..length].to_vec());
-                assert_eq!(sequence.0, self.received.len() as u64);
-            } else {
-                self.events.push(event);
+            match event {
+                LinkEvent::Message { sequence, length } => {
+                    self.received.push(buffer[..length].to_vec());
+                    assert_eq!(sequence.0, self.received.len() as u64);
+                }
+                LinkEvent::Recall { from, to } => match &mut self.recalls {
+                    Some(recalls) => recalls.extend(from.0..to.0),
+                    None => self.link.not_recalled(from),
+                },
+                event => self.events.push(event),
             }
+        }
+        // Reading the journal takes a while.
+        let recalls = self.recalls.iter_mut().flat_map(|recalls| {
+            let count = recalls.len().min(RECALLS_A_TURN);
+            recalls.drain(..count)
+        });
+        for number in recalls {
+            let place = usize::try_from(number - 1).unwrap();
+            self.link.recalled(SequenceNumber(number), &self.sent[place]);
         }
         self.received_durable = self.received.len();
         self.link.flush(self.now, self.watermark as u64);
@@ -478,40 +510,6 @@ fn a_new_login_takes_the_place_of_a_connection_that_is_up() {
 }
 
 #[test]
-fn a_peer_that_wants_what_the_ring_no_longer_holds_is_refused_with_the_numbers() {
-    let resume = |next_send, next_receive| Resume {
-        next_send: SequenceNumber(next_send),
-        next_receive: SequenceNumber(next_receive),
-    };
-    let unresumable = |wanted, oldest| DownReason::Unresumable {
-        wanted: SequenceNumber(wanted),
-        oldest: SequenceNumber(oldest),
-    };
-    // What the acceptor no longer has, and what it has not sent yet.
-    for (next_send, next_receive) in [(10, 5), (5, 10)] {
-        let (mut initiator, mut acceptor) = End::pair();
-        acceptor.link = TcpLink::new(&listen(), resume(next_send, 1)).unwrap();
-        let address = acceptor.link.local_addr().unwrap();
-        initiator.link = TcpLink::new(&connect(address), resume(1, next_receive)).unwrap();
-        turns_until(&mut initiator, &mut acceptor, |a, _| !a.events.is_empty());
-        assert_eq!(acceptor.events, [LinkEvent::Down(unresumable(next_receive, next_send))]);
-        assert_eq!(initiator.events, [LinkEvent::Down(DownReason::Refused)]);
-    }
-    // The same on the initiator's side; there the acceptor believes to be up until the initiator hangs up.
-    for (next_send, next_receive) in [(10, 5), (5, 10)] {
-        let (mut initiator, mut acceptor) = End::pair();
-        acceptor.link = TcpLink::new(&listen(), resume(1, next_receive)).unwrap();
-        let address = acceptor.link.local_addr().unwrap();
-        initiator.link = TcpLink::new(&connect(address), resume(next_send, 1)).unwrap();
-        turns_until(&mut initiator, &mut acceptor, |a, _| !a.events.is_empty());
-        assert_eq!(
-            initiator.events,
-            [LinkEvent::Down(unresumable(next_receive, next_send))]
-        );
-    }
-}
-
-#[test]
 fn a_config_that_contradicts_itself_is_refused_with_its_session() {
     for wrong in [
         |config: &mut TcpLinkConfig| config.window = 0,
@@ -700,6 +698,18 @@ fn run(seed: u64) {
         }
         if random.once_in(150) {
             acceptor.restart(&adapt(listen()));
+            proxy.target = acceptor.link.local_addr().unwrap();
+        }
+        for end in [&mut initiator, &mut acceptor] {
+            if random.once_in(40) {
+                end.received_synced = end.received_durable;
+            }
+        }
+        if random.once_in(300) {
+            initiator.restart_elsewhere(&config);
+        }
+        if random.once_in(300) {
+            acceptor.restart_elsewhere(&adapt(listen()));
             proxy.target = acceptor.link.local_addr().unwrap();
         }
         if random.once_in(400) {

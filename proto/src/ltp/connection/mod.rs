@@ -8,8 +8,9 @@ use super::auth::{Authenticator, Purpose};
 use super::config::{Config, Resume, Role};
 use super::event::{Counters, DownReason, Event};
 use super::receive::ReceiveRing;
+use super::refusal::Refusal;
 use super::rtt::Rtt;
-use super::send::SendRing;
+use super::sending::Sending;
 use super::session::{Session, Standing};
 use super::wire::Establish;
 use peer::Peer;
@@ -28,7 +29,7 @@ pub struct Connection {
     session: Session,
     /// Of the handshake; `None` without a key.
     authenticator: Option<Authenticator>,
-    sending: SendRing,
+    sending: Sending,
     receiving: ReceiveRing,
     rtt: Rtt,
     /// The other end while a session is up.
@@ -86,7 +87,7 @@ impl Connection {
             elapsed: Elapsed::new(),
             session: Session::new(role, &config, epoch_seed),
             authenticator: config.key.map(|key| Authenticator::new(&key, role, handshake)),
-            sending: SendRing::new(window, config.max_message, resume.next_send.0),
+            sending: Sending::new(window, config.max_message, resume.next_send.0),
             receiving: ReceiveRing::new(window, config.max_message, resume.next_receive.0),
             rtt: Rtt::new(config.rto_floor, config.rto_ceiling),
             peer: None,
@@ -151,6 +152,12 @@ impl Connection {
         {
             return Some(Event::Credits { slots });
         }
+        if let Some(range) = self.sending.ask() {
+            return Some(Event::Recall {
+                from: SequenceNumber(range.start),
+                to: SequenceNumber(range.end),
+            });
+        }
         let (number, length) = self.receiving.take(buffer)?;
         self.counters.messages_received += 1;
         if let Some(peer) = &mut self.peer {
@@ -160,6 +167,30 @@ impl Connection {
             sequence: SequenceNumber(number),
             length,
         })
+    }
+
+    /// Brings back a message that [`Event::Recall`] asked for. What was asked for in an earlier session, and is not wanted
+    /// any more, is dropped.
+    ///
+    /// # Panics
+    /// When the message is empty or longer than configured: that is no journal of this session.
+    pub fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        let is_wanted = self.sending.bring(sequence.0, message);
+        self.counters.recalled += u64::from(is_wanted);
+    }
+
+    /// The owner's journal does not have a message that [`Event::Recall`] asked for. The session ends, and the peer is
+    /// refused ([`Refusal::MessagesGone`](super::Refusal::MessagesGone)) as long as it wants that message.
+    pub fn not_recalled(&mut self, sequence: SequenceNumber) {
+        let wanted = SequenceNumber(self.sending.base());
+        if !self.sending.miss(sequence.0) {
+            return;
+        }
+        let oldest = SequenceNumber(self.sending.oldest_kept());
+        let refusal = Refusal::MessagesGone { wanted, oldest };
+        self.session.give_up(self.elapsed.time, refusal);
+        self.counters.refusals += 1;
+        self.failed(DownReason::Refused(refusal));
     }
 
     /// The carrier failed. A session that is up ends; the initiator goes on trying.
@@ -210,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// The number below which the peer has all messages: what the ring holds begins there.
+    /// The number below which the peer has all messages. A peer that lost its machine may have fewer than before.
     #[must_use]
     pub const fn peer_received(&self) -> SequenceNumber {
         SequenceNumber(self.sending.base())
@@ -242,6 +273,15 @@ impl Connection {
     }
 }
 
+#[cfg(test)]
+impl Connection {
+    /// Builds a mistake in.
+    pub(super) const fn set_defect(&mut self, defect: super::simulation::Defect) {
+        self.defect = defect;
+        self.sending.defect = defect;
+    }
+}
+
 /// Sessions begin and end.
 impl Connection {
     /// A session is up: the peer told where it stands.
@@ -263,8 +303,7 @@ impl Connection {
         self.counters.ups += 1;
         self.rtt.start(Duration(establish.ack_delay_ns.get().into()));
         self.receiving.start();
-        self.sending.acknowledge(establish.next_expected.get());
-        self.sending.mark_all();
+        self.sending.begin(establish.next_expected.get());
         // It may be less than before: then the peer has lost its machine.
         self.peer_durable = establish.durable.get().min(self.sending.base());
     }
@@ -315,8 +354,9 @@ impl Connection {
 
     fn standing(&self) -> Standing {
         Standing {
-            oldest: self.sending.base(),
-            next_send: self.sending.sent(),
+            gone_below: self.sending.gone_below(),
+            oldest: self.sending.oldest_kept(),
+            next_send: self.sending.never_sent(),
             next_receive: self.receiving.next(),
             durable: self.durable,
         }

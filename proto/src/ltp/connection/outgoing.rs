@@ -97,16 +97,16 @@ impl Connection {
             return Some(run);
         }
         self.check_timeout(time);
-        if let Some(run) = self.sending.retransmit(time, self.config.packing, payload) {
-            self.counters.retransmits += run.count as u64;
-            return Some(run);
-        }
         let leave = Leave {
             watermark: self.effective(watermark),
             peer_window: self.peer.as_ref()?.window,
             packing: self.config.packing,
             repeating: self.config.redundancy == Redundancy::Repeat,
         };
+        if let Some(run) = self.sending.retransmit(time, leave, payload) {
+            self.counters.retransmits += run.count as u64;
+            return Some(run);
+        }
         if let Some(run) = self.sending.transmit(time, leave, payload) {
             self.counters.messages_sent += (run.count - run.repeats) as u64;
             self.counters.repeats += run.repeats as u64;

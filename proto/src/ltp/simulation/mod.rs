@@ -7,12 +7,13 @@
 //! once the faults end, everything that was sent arrives and is acknowledged, and then the network is quiet.
 //!
 //! Each owner keeps a model journal: what it numbered (of which only the written part survives a crash), and how many
-//! messages it was handed (which it journals at once, before it acknowledges).
+//! messages it was handed (which it journals at once, before it acknowledges). When its machine is lost, the journal falls
+//! back to what was there at the last write, and the other end brings back from its own what it had sent since.
 
 mod network;
 
 use super::{Config, Connection, Counters, DownReason, Event, HeaderForm, Key, Redundancy, Refusal, Resume, Role};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::Range;
 use network::Faults;
@@ -44,6 +45,10 @@ pub(super) enum Defect {
     EarlyFree,
     /// Never transmits anything again.
     NoRepair,
+    /// Goes on with what it still has, whatever the peer has lost.
+    NoRecall,
+    /// Takes a message of an earlier recall for the next one.
+    AnyRecall,
 }
 
 /// What must not happen.
@@ -58,6 +63,8 @@ enum Violation {
     Ungated { end: usize, number: u64 },
     /// One end believes that the other has lost messages.
     Refused { end: usize, reason: DownReason },
+    /// An end believes that its peer has more than it ever was handed, or that more of that is safe than is.
+    Told { end: usize, received: u64, durable: u64 },
     /// Credits that were not granted, or that were told after later ones.
     Credits { granted: u32, last: u32, told: u32 },
     /// The faults are over, and yet not everything arrives.
@@ -81,6 +88,16 @@ struct End {
     written: usize,
     /// How many messages the owner was handed.
     received: u64,
+    /// The same before a machine was lost with some of them.
+    most_received: u64,
+    /// How many of them were handed to it when the journal was written last.
+    durable: u64,
+    /// Chances in a thousand that the journal is written, each turn.
+    writes: u32,
+    /// Numbers that the peer is to be sent again from the journal.
+    recalls: VecDeque<u64>,
+    /// When the journal has the next of them.
+    recall_at: u64,
     inbox: Vec<Vec<u8>>,
     /// Acceptor: granted last, and journaled. Each grant is one more than the one before. Initiator: told last.
     credits: Option<u32>,
@@ -130,6 +147,11 @@ impl Simulation {
             journal: Vec::new(),
             written: 0,
             received: 0,
+            most_received: 0,
+            durable: 0,
+            writes: [700, 700, 50, 5][random.index(4)],
+            recalls: VecDeque::new(),
+            recall_at: START,
             inbox: Vec::new(),
             credits: None,
             target,
@@ -251,7 +273,7 @@ impl Simulation {
                 next_receive,
             };
             let mut connection = Connection::new(end.role, config, now, resume);
-            connection.defect = end.defect;
+            connection.set_defect(end.defect);
             if let (Role::Acceptor, Some(slots)) = (end.role, end.credits) {
                 connection.grant(slots);
             }
@@ -270,6 +292,7 @@ impl Simulation {
             usize::MAX
         };
         let more = self.take_events(index, patience)?;
+        self.recall_messages(index);
         self.send_messages(index);
 
         let end = &mut self.ends[index];
@@ -280,13 +303,17 @@ impl Simulation {
                 connection.grant(slots);
             }
         }
-        if self.random.chance(700, 1_000) {
-            end.written = end.journal.len();
+        if self.random.chance(end.writes, 1_000) {
+            (end.written, end.durable) = (end.journal.len(), end.received);
         }
         let mut datagrams = Vec::new();
         let Some(connection) = &mut end.connection else {
             return Ok(());
         };
+        connection.journaled(
+            end.journal.len() as u64 + end.received,
+            end.written as u64 + end.durable,
+        );
         let mut out = [0; 1_472];
         while let Some(length) = connection.poll_transmit(clock, end.written as u64, &mut out) {
             datagrams.push(out[..length].to_vec());
@@ -304,7 +331,22 @@ impl Simulation {
             u64::MAX
         };
         // A turn takes time: a timer that is due at once is due a little later.
-        end.wake_at = timeout.max(now + 100).min(sooner).min(planned);
+        let recall = if end.recalls.is_empty() {
+            u64::MAX
+        } else {
+            end.recall_at.max(now + 1_000)
+        };
+        end.wake_at = timeout.max(now + 100).min(sooner).min(planned).min(recall);
+        let received = connection.peer_received().0.saturating_sub(first);
+        let durable = connection.peer_durable().map_or(0, |told| told.0 - first);
+        let peer = &self.ends[1 - index];
+        if received > peer.most_received || durable > peer.durable {
+            return Err(Violation::Told {
+                end: index,
+                received,
+                durable,
+            });
+        }
         for datagram in datagrams {
             self.network_takes(1 - index, datagram);
         }
@@ -336,6 +378,7 @@ impl Simulation {
                     }
                     let place = usize::try_from(end.received).unwrap();
                     end.received += 1;
+                    end.most_received = end.most_received.max(end.received);
                     let sender = &self.ends[1 - index];
                     let number = sequence.0;
                     if sender.journal.get(place).map(Vec::as_slice) != Some(&buffer[..length]) {
@@ -358,10 +401,29 @@ impl Simulation {
                         return Err(Violation::Credits { granted, last, told });
                     }
                 }
+                Event::Recall { from, to } => self.ends[index].recalls.extend(from.0..to.0),
                 Event::Up { .. } => {}
             }
         }
         Ok(true)
+    }
+
+    /// Brings back some of what the peer has lost. That takes as long as it takes: the session may be another one by then.
+    fn recall_messages(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        let Some(connection) = &mut end.connection else {
+            return;
+        };
+        if end.recall_at > self.now {
+            return;
+        }
+        let slow = self.random.below(2_000_000);
+        end.recall_at = self.now + [0, 10_000, slow][self.random.index(3)];
+        let count = self.random.index(20);
+        for number in end.recalls.drain(..count.min(end.recalls.len())) {
+            let place = usize::try_from(number - self.first).unwrap();
+            connection.recalled(SequenceNumber(number), &end.journal[place]);
+        }
     }
 
     /// Numbers and journals the messages whose time has come.
@@ -412,6 +474,13 @@ impl Simulation {
             }
             return true;
         }
+        if self.random.chance(faults.machine, 100_000) {
+            self.lose_machine(index);
+            if self.random.chance(100, 1_000) {
+                self.lose_machine(1 - index);
+            }
+            return true;
+        }
         if self.random.chance(faults.pause, 100_000) {
             self.ends[index].asleep_until = self.now + 8_000_000;
             return true;
@@ -425,9 +494,19 @@ impl Simulation {
         self.counters
             .extend(end.connection.take().map(|connection| connection.counters()));
         end.inbox.clear();
+        end.recalls.clear();
         end.journal.truncate(end.written);
         end.asleep_until = self.now + 1 + self.random.below(3_000_000);
         end.wake_at = end.asleep_until;
+    }
+}
+
+impl Simulation {
+    /// As a crash, and what the end was handed since its last write is lost with it.
+    fn lose_machine(&mut self, index: usize) {
+        self.crash(index);
+        let end = &mut self.ends[index];
+        end.received = end.durable;
     }
 }
 
@@ -484,6 +563,8 @@ fn config(random: &mut Random) -> Config {
 
 /// Of each of the two kinds of run.
 const SEEDS: u64 = 2_000;
+/// Of the runs in which machines are lost and nothing else happens.
+const MACHINE_SEEDS: u64 = 300;
 const WINDOW: usize = 64;
 const MESSAGE_MAX: usize = 64;
 const START: u64 = 1_700_000_000_000_000_000;
@@ -500,6 +581,18 @@ fn seeds(usual: u64) -> Range<u64> {
 /// The command that repeats a seed alone.
 fn again(seed: u64) -> alloc::string::String {
     alloc::format!("LTP_SEED={seed} cargo test -p proto ltp::simulation")
+}
+
+/// As [`liveness`], and nothing happens but that ends lose their machines.
+fn machines(seed: u64, defect: Defect) -> Result<Simulation, Violation> {
+    let mut simulation = Simulation::new(seed, defect);
+    simulation.faults = Faults {
+        machine: 300,
+        ..Faults::default()
+    };
+    simulation.run_faulty(150)?;
+    simulation.run_healed()?;
+    Ok(simulation)
 }
 
 fn safety(seed: u64, defect: Defect) -> Result<(), Violation> {
@@ -538,6 +631,24 @@ fn everything_arrives_once_the_faults_end() {
 }
 
 #[test]
+fn a_machine_that_is_lost_takes_no_message_with_it() {
+    let seeds = seeds(MACHINE_SEEDS);
+    let is_whole = seeds == (0..MACHINE_SEEDS);
+    let (mut recalled, mut losses) = (0, 0);
+    for seed in seeds {
+        match machines(seed, Defect::None) {
+            Ok(simulation) => {
+                recalled += simulation.counters().map(|counters| counters.recalled).sum::<u64>();
+                losses += simulation.counters.len();
+            }
+            Err(violation) => panic!("{}: {violation:?}", again(seed)),
+        }
+    }
+    eprintln!("{losses} machines lost, {recalled} messages recalled");
+    assert!(!is_whole || recalled > 10_000);
+}
+
+#[test]
 fn every_way_of_going_wrong_is_walked() {
     let mut counters = Vec::new();
     let mut interrupted = 0;
@@ -562,6 +673,7 @@ fn every_way_of_going_wrong_is_walked() {
         ("forged", sum(|counters| counters.forged)),
         ("replayed", sum(|counters| counters.replayed)),
         ("repeats", sum(|counters| counters.repeats)),
+        ("recalled", sum(|counters| counters.recalled)),
         ("beyond the window", sum(|counters| counters.beyond_window)),
         ("stale handshakes", sum(|counters| counters.handshakes_stale)),
         ("refusals", sum(|counters| counters.refusals)),
@@ -588,6 +700,8 @@ fn each_defect_is_noticed() {
         Defect::AnyEpoch,
         Defect::EarlyFree,
         Defect::NoRepair,
+        Defect::NoRecall,
+        Defect::AnyRecall,
     ];
     for defect in defects {
         let noticed = (0..500).find_map(|seed| liveness(seed, defect).err().map(|violation| (seed, violation)));

@@ -28,6 +28,8 @@ pub(super) struct Faults {
     /// Chances in a hundred thousand, each turn.
     pub(super) partition: u32,
     pub(super) crash: u32,
+    /// An end loses its machine: its journal falls back to what is durable.
+    pub(super) machine: u32,
     pub(super) pause: u32,
     pub(super) clock_jump: u32,
 }
@@ -54,6 +56,7 @@ impl Faults {
             dead_path: some(0, 1_000),
             partition: some(10, 50),
             crash: some(100, 500),
+            machine: some(50, 300),
             pause: some(50, 200),
             clock_jump: some(50, 500),
         }

@@ -14,6 +14,7 @@ mod credits;
 mod decoder;
 mod durable;
 mod forms;
+mod recall;
 
 /// Two ends and the datagrams between them. Time jumps from one deadline to the next.
 struct Pair {
@@ -515,30 +516,6 @@ fn refusal(mut pair: Pair) -> (DownReason, DownReason) {
     let [first, second] = [INITIATOR, ACCEPTOR].map(|end| down_reasons(&pair.events[end]));
     assert_eq!((first.len(), second.len()), (1, 1));
     (first[0], second[0])
-}
-
-#[test]
-fn a_message_that_is_no_longer_in_the_ring_is_refused_by_name() {
-    let wanted = SequenceNumber(4);
-    let oldest = SequenceNumber(9);
-    let gone = Refusal::MessagesGone { wanted, oldest };
-    let pair = Pair::of(config(), config(), resume(1, 4), resume(9, 1));
-    assert_eq!(
-        refusal(pair),
-        (DownReason::RefusedByPeer(gone), DownReason::Refused(gone))
-    );
-}
-
-#[test]
-fn an_initiator_refuses_too() {
-    let wanted = SequenceNumber(4);
-    let oldest = SequenceNumber(9);
-    let gone = Refusal::MessagesGone { wanted, oldest };
-    let mut pair = Pair::of(config(), config(), resume(9, 1), resume(1, 4));
-    pair.run_for(Duration::from_millis(50));
-    assert_eq!(down_reasons(&pair.events[INITIATOR]), [DownReason::Refused(gone)]);
-    assert_eq!(down_reasons(&pair.events[ACCEPTOR]), [DownReason::RefusedByPeer(gone)]);
-    assert!(pair.ends.iter().all(|end| !end.is_up()));
 }
 
 #[test]

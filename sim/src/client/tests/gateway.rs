@@ -173,6 +173,8 @@ impl Gateway {
                     self.answer(now, &native::decode_request(&message[..length]).unwrap());
                 }
                 Some(LinkEvent::Up | LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
+                // It keeps no journal.
+                Some(LinkEvent::Recall { from, .. }) => link.not_recalled(from),
                 // The client left, or was started again: its orders go, as the real gateway has it.
                 Some(LinkEvent::Down(_)) => self.live.clear(),
             }
