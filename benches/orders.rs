@@ -7,7 +7,7 @@
 
 use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig,
-    RateLimit, Reference, Report, Routed, SessionConfig, Sink, VenueConfig,
+    RateLimit, Reference, Report, Routed, SelfMatch, SessionConfig, Sink, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -278,6 +278,7 @@ fn config(size: u32) -> OrdersConfig {
         id: session_id(session),
         accounts: (1..=size).map(AccountId).collect(),
         owner: session,
+        self_match: SelfMatch::CancelNewest,
         cancel_on_disconnect: true,
         max_open_orders: u32::MAX,
         rate: Some(RATE),
@@ -294,7 +295,9 @@ fn config(size: u32) -> OrdersConfig {
             grants_slots: false,
         }],
         routes: vec![],
+        own_cancel_wait: Duration(0),
         capacity: Capacity {
+            waiting_orders: 0,
             open_orders: RESTING + BATCH,
             positions: 1_000_000,
             books: 1_000_000,

@@ -46,6 +46,13 @@ pub trait Effects {
     /// Whether a cancel that waits to be sent finds room on the venue link now.
     fn room_for_cancel(&mut self, venue: VenueId) -> bool;
 
+    /// Whether an order that waits in the gateway finds room on its venue's link now. What is set aside for cancels is not
+    /// given to it.
+    fn room_for_order(&mut self, venue: VenueId) -> bool;
+
+    /// Whether the journal has room for what the end of an order in the gateway causes.
+    fn room_for_end(&mut self) -> bool;
+
     /// Whether something that this shard tells another by itself finds room in its ring now.
     fn room_for_notice(&mut self, shard: ShardId) -> bool;
 

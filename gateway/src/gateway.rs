@@ -469,7 +469,7 @@ impl Begin {
         });
         for &venue in &self.up {
             live.append(&Record::VenueDown { venue });
-            shard.on_venue_down(venue);
+            shard.on_venue_down(now, venue, live);
         }
         for &session in &self.connected {
             live.append(&Record::SessionDown { session });

@@ -103,7 +103,7 @@ impl Harness {
         self.shard.on_session_down(self.live.now, session, &mut self.live);
     }
 
-    /// What a turn does besides messages: timers that are due, and what is looked up in the journal. Returns whether there
+    /// What a turn does besides messages: timers and waiting orders that are due, and what is looked up in the journal. Returns whether there
     /// was anything.
     pub fn turn(&mut self) -> bool {
         let mut is_busy = self.seeker.turn();
@@ -116,7 +116,25 @@ impl Harness {
             self.shard.on_session_timer(self.live.now, session, &mut self.live);
             is_busy = true;
         }
-        is_busy
+        let is_due = self
+            .shard
+            .is_waiting_due(self.live.now, |venue| self.live.has_room_for_order(venue));
+        if is_due {
+            self.live.append(&Record::RoomAgain);
+            self.shard.on_room(self.live.now, &mut self.live);
+        }
+        is_busy | is_due
+    }
+
+    /// The link to a venue comes up or goes down.
+    pub fn set_venue_up(&mut self, venue: VenueId, is_up: bool) {
+        if is_up {
+            self.live.append(&Record::VenueUp { venue });
+            self.shard.on_venue_up(self.live.now, venue, &mut self.live);
+        } else {
+            self.live.append(&Record::VenueDown { venue });
+            self.shard.on_venue_down(self.live.now, venue, &mut self.live);
+        }
     }
 
     /// A new trading day.
@@ -163,7 +181,7 @@ impl Harness {
     /// A venue permits so many open orders from now on.
     pub fn grant(&mut self, venue: VenueId, slots: u32) {
         self.live.append(&Record::VenueSlots { venue, slots });
-        self.shard.on_venue_slots(venue, slots);
+        self.shard.on_venue_slots(self.live.now, venue, slots, &mut self.live);
     }
 
     /// A price of the feed.

@@ -217,6 +217,13 @@ impl<L: Link> Live<L> {
         crossings.any(|crossing| crossing.peer == shard && crossing.room(Lane::Requests) > 0)
     }
 
+    /// Whether a venue's link and the journal take an order that waited, and leave what is set aside for cancels.
+    pub(crate) fn has_room_for_order(&self, venue: VenueId) -> bool {
+        let set_aside = self.cancel_reserve.journal_bytes();
+        self.links[usize::from(venue.0)].room() > self.cancel_reserve.messages(venue)
+            && self.journal.room(JOURNAL_RESERVE_BYTES + set_aside)
+    }
+
     fn crossing(&mut self, shard: ShardId) -> Option<&mut Crossing> {
         self.crossings.iter_mut().find(|crossing| crossing.peer == shard)
     }
@@ -320,6 +327,26 @@ impl<L: Link> Effects for Live<L> {
         if !has_room {
             self.append(&Record::Refused {
                 reason: Reason::VenueFull,
+            });
+        }
+        has_room
+    }
+
+    fn room_for_order(&mut self, venue: VenueId) -> bool {
+        let has_room = self.has_room_for_order(venue);
+        if !has_room {
+            self.append(&Record::Refused {
+                reason: Reason::VenueFull,
+            });
+        }
+        has_room
+    }
+
+    fn room_for_end(&mut self) -> bool {
+        let has_room = self.journal_has_room();
+        if !has_room {
+            self.append(&Record::Refused {
+                reason: Reason::JournalFull,
             });
         }
         has_room

@@ -236,9 +236,9 @@ impl Recovered {
             }
             Record::VenueDown { venue } => {
                 self.up.retain(|&up| up != venue);
-                shard.on_venue_down(venue);
+                shard.on_venue_down(now, venue, replay);
             }
-            Record::VenueSlots { venue, slots } => shard.on_venue_slots(venue, slots),
+            Record::VenueSlots { venue, slots } => shard.on_venue_slots(now, venue, slots, replay),
             Record::VenueMessage {
                 venue,
                 sequence,
@@ -451,6 +451,14 @@ impl Effects for Replay<'_> {
 
     fn room_for_cancel(&mut self, _: VenueId) -> bool {
         self.has_room(Reason::VenueFull)
+    }
+
+    fn room_for_order(&mut self, _: VenueId) -> bool {
+        self.has_room(Reason::VenueFull)
+    }
+
+    fn room_for_end(&mut self) -> bool {
+        self.has_room(Reason::JournalFull)
     }
 
     fn room_for_notice(&mut self, _: ShardId) -> bool {

@@ -11,9 +11,10 @@ use crate::crossing::{self, Content};
 use crate::door::Binding;
 use crate::effects::{Destination, Effects, Purpose};
 use crate::instruments::Instruments;
+use crate::limits::MAX_VENUES;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
-use orders::{Orders, Report, Sink};
+use orders::{Orders, Report, Sink, WaitingVerdict};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
@@ -35,6 +36,8 @@ pub struct Shard {
     venues: u8,
     /// Shards of the config.
     shards: u8,
+    /// Venues whose link had no room for an order that waited, one bit each: it goes once there is some.
+    stalled: u16,
     /// What operators ordered last.
     given: Given,
     counters: Counters,
@@ -67,6 +70,7 @@ impl Shard {
             notices: VecDeque::with_capacity(NOTICES_A_SESSION * config.sessions.len() * config.shards.len()),
             venues: u8::try_from(config.venues.len()).expect("venues are bounded by MAX_VENUES"),
             shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
+            stalled: 0,
             given: Given::new(),
             counters: Counters::default(),
         })
@@ -165,6 +169,10 @@ impl Shard {
         let venue = routed.venue();
         effects.reserve_room(order.session, Destination::Venue(venue), Purpose::Order)?;
         effects.reserve_shared(order.account, routed.shared_need())?;
+        if routed.must_wait() {
+            // The cancels of own orders go first, see `send_waiting`.
+            return Ok(self.orders.hold(now, routed));
+        }
         let out = self.orders.accept(now, routed);
         effects.stamp(Tap::Routed);
 
@@ -184,6 +192,11 @@ impl Shard {
 
     fn take_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) -> Result<(), Reason> {
         let checked = self.orders.check_cancel(cancel)?;
+        if checked.waits() {
+            effects.reserve_reports(cancel.session, self.sessions.shard_elsewhere(cancel.session), 1)?;
+            self.orders.hold_cancel(checked);
+            return Ok(());
+        }
         match effects.reserve_room(cancel.session, Destination::Venue(checked.venue()), Purpose::Cancel) {
             Ok(()) => {}
             Err(Reason::VenueFull) => {
@@ -277,21 +290,8 @@ impl Shard {
         if let Err(reason) = effects.reserve_reports(mass.session, home, count as usize + 1) {
             return self.refuse(now, &Request::MassStatus(*mass), reason, effects);
         }
-        let Self {
-            orders,
-            sessions,
-            instruments,
-            ..
-        } = self;
-        orders.mass_status(
-            mass,
-            &mut Reports {
-                now,
-                sessions,
-                instruments,
-                effects,
-            },
-        );
+        let (orders, mut reports) = self.reports(now, effects);
+        orders.mass_status(mass, &mut reports);
         let end = self.orders.end_mass_status(mass, count, Reason::None);
         self.report(now, &end, effects);
     }
@@ -310,18 +310,7 @@ impl Shard {
         effects.stamp(Tap::VenueReceived);
         match native::decode_report(message) {
             Ok(report) => {
-                let Self {
-                    orders,
-                    sessions,
-                    instruments,
-                    ..
-                } = self;
-                let mut reports = Reports {
-                    now,
-                    sessions,
-                    instruments,
-                    effects,
-                };
+                let (orders, mut reports) = self.reports(now, effects);
                 // What is wrong with it is counted there, and nothing of it reaches a client.
                 let _: Result<_, _> = orders.on_venue_report(now, venue, &report, &mut reports);
             }
@@ -337,13 +326,16 @@ impl Shard {
     }
 
     /// A venue permits so many open orders from now on.
-    pub fn on_venue_slots(&mut self, venue: VenueId, slots: u32) {
+    pub fn on_venue_slots<E: Effects>(&mut self, now: Timestamp, venue: VenueId, slots: u32, effects: &mut E) {
         self.orders.on_venue_slots(venue, slots);
+        self.send_waiting(now, effects);
     }
 
-    /// The link to a venue went down: new orders are refused, those out there are in doubt until it is up again.
-    pub fn on_venue_down(&mut self, venue: VenueId) {
+    /// The link to a venue went down: new orders are refused, also those that wait to go there; those out there are in doubt
+    /// until it is up again.
+    pub fn on_venue_down<E: Effects>(&mut self, now: Timestamp, venue: VenueId, effects: &mut E) {
         self.orders.on_venue_down(venue);
+        self.send_waiting(now, effects);
     }
 
     /// An instance of a template is this client's for the day.
@@ -421,6 +413,17 @@ impl Shard {
         self.notices.front().map(|&(shard, _)| shard)
     }
 
+    /// Whether an order that waits has something to do: its time is over, or `has_room` says that a link has room for one.
+    /// [`on_room`](Self::on_room) does it.
+    #[must_use]
+    pub fn is_waiting_due(&self, now: Timestamp, has_room: impl Fn(VenueId) -> bool) -> bool {
+        let is_late = self.orders.waiting_until().is_some_and(|until| until <= now);
+        let mut venues = (0..self.venues).map(VenueId);
+        is_late
+            || self.orders.is_ending()
+            || (self.stalled != 0 && venues.any(|venue| self.stalled & venue_bit(venue) != 0 && has_room(venue)))
+    }
+
     /// When the next session timer is due, and whose it is.
     #[must_use]
     pub fn next_timer(&self) -> Option<(Timestamp, SessionId)> {
@@ -457,22 +460,8 @@ impl Shard {
 
     /// A new trading day: day orders end, numbers and daily limits start anew.
     pub fn on_day_roll<E: Effects>(&mut self, now: Timestamp, day: TradingDay, effects: &mut E) {
-        let Self {
-            orders,
-            sessions,
-            instruments,
-            ..
-        } = self;
-        orders.on_day_roll(
-            now,
-            day,
-            &mut Reports {
-                now,
-                sessions,
-                instruments,
-                effects,
-            },
-        );
+        let (orders, mut reports) = self.reports(now, effects);
+        orders.on_day_roll(now, day, &mut reports);
         self.sessions.new_day();
     }
 
@@ -534,8 +523,8 @@ impl Shard {
         .report(report);
     }
 
-    /// Sends what the shard has to say by itself, as far as there is room: notices to other shards, and the cancels of mass
-    /// cancels and lost sessions.
+    /// Sends what the shard has to say by itself, as far as there is room: notices to other shards, the cancels of mass
+    /// cancels, lost sessions and the first stage, and the orders that waited for those.
     fn send_waiting<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
         while let Some(&(shard, content)) = self.notices.front()
             && effects.room_for_notice(shard)
@@ -551,6 +540,61 @@ impl Shard {
                 send_to_venue(venue, &Request::Cancel(out.request), effects);
             }
         }
+        while self.orders.is_ending() && effects.room_for_end() {
+            let (orders, mut reports) = self.reports(now, effects);
+            orders.end_next(&mut reports);
+        }
+        if self.orders.waiting() > 0 {
+            self.look_at_waiting(now, effects);
+        }
+    }
+
+    /// Orders that wait until own ones are cancelled: each goes, is refused or waits on.
+    #[cold]
+    fn look_at_waiting<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
+        self.stalled = 0;
+        let mut next = self.orders.first_waiting();
+        while let Some(waiting) = next {
+            next = self.orders.waiting_after(waiting);
+            let refusal = match self.orders.waiting_verdict(now, waiting) {
+                WaitingVerdict::Wait => continue,
+                WaitingVerdict::Refuse(reason) => reason,
+                WaitingVerdict::Send { venue, is_late } => {
+                    if self.stalled & venue_bit(venue) == 0 && effects.room_for_order(venue) {
+                        let out = self.orders.send_waiting(now, waiting);
+                        send_to_venue(venue, &Request::New(out.request), effects);
+                        continue;
+                    }
+                    self.stalled |= venue_bit(venue);
+                    if !is_late {
+                        continue;
+                    }
+                    Reason::VenueFull
+                }
+            };
+            if !effects.room_for_end() {
+                return;
+            }
+            let (orders, mut reports) = self.reports(now, effects);
+            orders.refuse_waiting(waiting, refusal, &mut reports);
+        }
+    }
+
+    /// The order logic, and where its reports go.
+    fn reports<'a, E: Effects>(&'a mut self, now: Timestamp, effects: &'a mut E) -> (&'a mut Orders, Reports<'a, E>) {
+        let Self {
+            orders,
+            sessions,
+            instruments,
+            ..
+        } = self;
+        let reports = Reports {
+            now,
+            sessions,
+            instruments,
+            effects,
+        };
+        (orders, reports)
     }
 
     /// Tells a native client an instrument, or all.
@@ -609,6 +653,11 @@ impl<E: Effects> Sink for Reports<'_, E> {
     fn release(&mut self, account: AccountId, amount: i64) {
         self.effects.release_shared(account, amount);
     }
+}
+
+const fn venue_bit(venue: VenueId) -> u16 {
+    const { assert!(MAX_VENUES <= 16, "one bit each") };
+    1 << venue.0
 }
 
 /// Notices that may wait, for each session and shard: its loss, and room for mass cancels.

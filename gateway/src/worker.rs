@@ -92,7 +92,7 @@ impl<L: Link> Worker<L> {
                     Some(LinkEvent::Credits(slots)) => {
                         tracing::info!(venue = venue.0, slots, "venue grants open orders");
                         self.live.append(&Record::VenueSlots { venue, slots });
-                        self.shard.on_venue_slots(venue, slots);
+                        self.shard.on_venue_slots(now, venue, slots, &mut self.live);
                     }
                     Some(LinkEvent::Recall { from, .. }) => self.live.links[index].not_recalled(from),
                     Some(LinkEvent::Path(change)) => {
@@ -106,7 +106,7 @@ impl<L: Link> Worker<L> {
                     Some(LinkEvent::Down(reason)) => {
                         tracing::warn!(venue = venue.0, %reason, "venue link is down; new orders for it are refused");
                         self.live.append(&Record::VenueDown { venue });
-                        self.shard.on_venue_down(venue);
+                        self.shard.on_venue_down(now, venue, &mut self.live);
                     }
                 }
                 is_busy = true;
@@ -170,11 +170,13 @@ impl<L: Link> Worker<L> {
             let venue = VenueId(u8::try_from(index).expect("venues are bounded by MAX_VENUES"));
             shard.orders().cancels_waiting(venue) > 0 && link.room() > 0
         });
-        if is_notice || is_cancel {
+        let is_order = shard.is_waiting_due(live.now, |venue| live.has_room_for_order(venue));
+        let is_due = is_notice || is_cancel || is_order;
+        if is_due {
             live.append(&Record::RoomAgain);
             shard.on_room(live.now, live);
         }
-        is_notice || is_cancel
+        is_due
     }
 
     /// Sends what the turn made, and what links owe: acknowledgements, retransmissions, heartbeats.

@@ -23,6 +23,8 @@ pub enum AuditError {
     SessionOrders(u32),
     /// A venue has another number of waiting cancels than its queue.
     WaitingCancels(VenueId),
+    /// Another number of orders waits, or is cancelled while it waits, than is listed.
+    WaitingOrders,
     /// A venue has another number of open orders than is counted.
     VenueOrders(VenueId),
     /// More client numbers are known than orders and replaces have.
@@ -41,6 +43,7 @@ impl Orders {
         let mut sessions = vec![0; self.sessions.len()];
         let mut waiting = vec![0; self.venues.len()];
         let mut at_venues = vec![0; self.venues.len()];
+        let (mut waiting_orders, mut ending) = (0, 0);
         let mut client_ids = 0;
         for (slot, order) in self.table.open() {
             self.audit_order(slot, order)?;
@@ -53,7 +56,13 @@ impl Orders {
             account.change(order.side, Default::default(), order.claim());
             sessions[order.session as usize] += 1;
             at_venues[usize::from(order.venue.0)] += 1;
-            waiting[usize::from(order.venue.0)] += u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
+            let cancel_waits = u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
+            if order.waits() {
+                waiting_orders += 1;
+                ending += cancel_waits;
+            } else {
+                waiting[usize::from(order.venue.0)] += cancel_waits;
+            }
             let by_client = order
                 .cancel
                 .is_some_and(|cancel| cancel.client_order_id != ClientOrderId(0));
@@ -84,6 +93,9 @@ impl Orders {
             if venue.open_orders != open {
                 return Err(AuditError::VenueOrders(VenueId(index)));
             }
+        }
+        if (self.waiting.length(), self.ending.length()) != (waiting_orders, ending) {
+            return Err(AuditError::WaitingOrders);
         }
         if self.by_client_id.length() == client_ids + self.done.length() {
             Ok(())

@@ -18,6 +18,7 @@ pub struct CancelChecked {
     version: u64,
     slot: u32,
     venue: VenueId,
+    waits: bool,
 }
 
 /// A replace that passed the risk checks.
@@ -69,6 +70,7 @@ impl Orders {
             version: self.version,
             slot,
             venue: self.table.order(slot).venue,
+            waits: self.table.order(slot).waits(),
         })
     }
 
@@ -85,7 +87,8 @@ impl Orders {
     }
 
     /// Marks the order as being cancelled though the venue's link has no room: the request comes out of
-    /// [`poll_cancel`](Self::poll_cancel) once it has.
+    /// [`poll_cancel`](Self::poll_cancel) once it has. Of an order that [waits](CancelChecked::waits) the end comes out of
+    /// [`end_next`](Self::end_next).
     ///
     /// # Panics
     /// As [`accept_cancel`](Self::accept_cancel).
@@ -116,7 +119,7 @@ impl Orders {
     ) -> Result<ReplaceChecked, Reason> {
         let slot = self.find_open(&Change::from(replace))?;
         let order = self.table.order(slot);
-        if order.cancel.is_some() || order.replace.is_some() {
+        if order.cancel.is_some() || order.replace.is_some() || order.waits() {
             return Err(Reason::RequestPending);
         }
         let mut replace = *replace;
@@ -165,7 +168,8 @@ impl Orders {
         }))
     }
 
-    /// First stage for a replace, as [`screen`](Self::screen).
+    /// First stage for a replace: one that could trade with an own order is refused, whatever the session's mode, and both
+    /// orders stay as they are.
     ///
     /// # Errors
     /// [`Reason::SelfMatch`].
@@ -173,7 +177,8 @@ impl Orders {
         let ReplaceChecked(replacement) = replace;
         let order = self.table.order(replacement.slot);
         let price = replacement.replace.price;
-        if self.own.would_trade(order.book, order.side, order.type_now(), price) {
+        let reach = self.own.reach(order.book, order.side, order.type_now(), price);
+        if self.own.would_trade(reach) {
             return Err(Reason::SelfMatch);
         }
         Ok(ReplaceScreened(replacement))
@@ -417,6 +422,12 @@ impl Order {
 }
 
 impl CancelChecked {
+    /// Whether the order waits in the gateway, so that nothing goes to its venue: it is given to [`Orders::hold_cancel`].
+    #[must_use]
+    pub const fn waits(&self) -> bool {
+        self.waits
+    }
+
     /// Where the cancel goes.
     #[must_use]
     pub const fn venue(&self) -> VenueId {

@@ -29,6 +29,9 @@ pub struct OrdersConfig {
     pub venues: Vec<VenueConfig>,
     /// Where orders go that do not go to their instrument's venue.
     pub routes: Vec<Route>,
+    /// How long an order waits until own orders that it would trade with are cancelled. Zero where no session has
+    /// [`SelfMatch::CancelOldest`].
+    pub own_cancel_wait: Duration,
     /// How much is allocated.
     pub capacity: Capacity,
 }
@@ -114,12 +117,27 @@ pub struct SessionConfig {
     pub accounts: Vec<AccountId>,
     /// Orders of sessions with the same owner never trade with each other.
     pub owner: u32,
+    /// What happens when an order of this session would trade with one of its own owner.
+    pub self_match: SelfMatch,
     /// Whether its orders are cancelled when it is lost.
     pub cancel_on_disconnect: bool,
     /// Most orders open at a time.
     pub max_open_orders: u32,
     /// Most new orders and replaces in a time; `None`: any number.
     pub rate: Option<RateLimit>,
+}
+
+/// Self-match prevention: what happens when a new order could trade with open ones of its own owner. The mode of the new
+/// order's session holds.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SelfMatch {
+    /// The new order is refused.
+    #[default]
+    CancelNewest,
+    /// The open ones are cancelled, and the new order follows once it cannot meet them.
+    CancelOldest,
+    /// The open ones are cancelled, and the new order is refused.
+    CancelBoth,
 }
 
 /// A venue.
@@ -162,6 +180,8 @@ pub struct Capacity {
     pub positions: u32,
     /// Different (owner, instrument) pairs with resting orders in a day.
     pub books: u32,
+    /// Orders that wait at a time until own ones are cancelled. Zero where no session has [`SelfMatch::CancelOldest`].
+    pub waiting_orders: u32,
 }
 
 /// Why a config is refused.
@@ -197,6 +217,9 @@ pub enum ConfigError {
     UnknownVenue(VenueId),
     /// Two routes have the same key.
     DuplicateRoute(RouteKey),
+    /// The orders of the session may have to wait for own ones to be cancelled, and the time or the number of those that wait
+    /// is zero.
+    NoWaiting(SessionId),
 }
 
 impl InstrumentLimits {
@@ -232,6 +255,7 @@ impl Capacity {
             && self.positions <= POSITIONS_MAX
             && self.books > 0
             && self.books <= BOOKS_MAX
+            && self.waiting_orders <= self.open_orders
     }
 }
 
@@ -257,6 +281,10 @@ impl fmt::Display for ConfigError {
             Self::InvalidSessionLimit(id) => write!(f, "session {id} may have no open orders"),
             Self::UnknownVenue(id) => write!(f, "venue {id} is not among the venues"),
             Self::DuplicateRoute(key) => write!(f, "two routes for {key:?}"),
+            Self::NoWaiting(id) => write!(
+                f,
+                "session {id} cancels its oldest orders, which needs a time to wait and orders that may wait"
+            ),
         }
     }
 }

@@ -255,16 +255,24 @@ impl Orders {
             client_order_id,
             cause,
         });
-        let venue = &mut self.venues[usize::from(order.venue.0)];
-        self.cancel_links.push_back(&mut venue.cancels, slot);
+        let list = if order.waits() {
+            &mut self.ending
+        } else {
+            &mut self.venues[usize::from(order.venue.0)].cancels
+        };
+        self.cancel_links.push_back(list, slot);
     }
 
     /// Takes the order's cancel out of the queue, when it waits there.
     pub(crate) fn unqueue_cancel(&mut self, slot: u32) {
         let order = self.table.order(slot);
         if order.cancel.is_some_and(|cancel| cancel.number == 0) {
-            let venue = &mut self.venues[usize::from(order.venue.0)];
-            self.cancel_links.remove(&mut venue.cancels, slot);
+            let list = if order.waits() {
+                &mut self.ending
+            } else {
+                &mut self.venues[usize::from(order.venue.0)].cancels
+            };
+            self.cancel_links.remove(list, slot);
         }
     }
 

@@ -55,6 +55,8 @@ pub struct Counters {
     pub mass_cancels: u64,
     /// Cancels that the gateway sent by itself.
     pub forced_cancels: u64,
+    /// Orders that waited until own ones were cancelled.
+    pub waited: u64,
     /// Orders that ended.
     pub ended: u64,
     refusals: [u64; REASON_NUMBERS],
@@ -84,6 +86,7 @@ impl Counters {
             replaces: 0,
             mass_cancels: 0,
             forced_cancels: 0,
+            waited: 0,
             ended: 0,
             refusals: [0; REASON_NUMBERS],
             reports: [0; EXEC_TYPES],

@@ -1,5 +1,6 @@
 //! A new order on its way in: checked, screened, routed, accepted; or refused.
 
+use crate::config::SelfMatch;
 use crate::exposure::{Claim, Exposure, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
@@ -42,6 +43,8 @@ struct Candidate {
     weight: Weight,
     /// What it takes of its account's shared limit, 1e-4.
     need: i64,
+    /// Whether own orders are to be cancelled before it may go.
+    must_wait: bool,
 }
 
 impl Orders {
@@ -98,6 +101,7 @@ impl Orders {
             book: NIL,
             weight,
             need,
+            must_wait: false,
         }))
     }
 
@@ -123,24 +127,38 @@ impl Orders {
         Ok(())
     }
 
-    /// First stage: refuses the newer of two orders of one owner that could trade with each other.
+    /// First stage: whether the order could trade with open ones of its owner, and what its session wants then.
     ///
     /// # Errors
-    /// [`Reason::SelfMatch`]; [`Reason::OrderTableFull`] when there is no room to remember one more owner's orders.
+    /// [`Reason::SelfMatch`]; [`Reason::TooManyWaiting`] when it would have to wait until they are cancelled;
+    /// [`Reason::OrderTableFull`] when there is no room to remember one more owner's orders.
     #[inline]
     pub fn screen(&self, order: RiskChecked) -> Result<Screened, Reason> {
         let mut candidate = order.0;
         let order = &candidate.order;
         let owner = self.sessions[candidate.session as usize].owner;
         let book = self.own.find(owner, candidate.instrument);
-        if self.own.would_trade(book, order.side, order.order_type, order.price) {
-            return Err(Reason::SelfMatch);
+        let reach = self.own.reach(book, order.side, order.order_type, order.price);
+        if self.own.would_trade(reach) {
+            self.screen_own(&mut candidate)?;
         }
-        if book == NIL && rests(order) && !self.own.has_room() {
+        if book == NIL && rests(&candidate.order) && !self.own.has_room() {
             return Err(Reason::OrderTableFull);
         }
         candidate.book = book;
         Ok(Screened(candidate))
+    }
+
+    #[cold]
+    fn screen_own(&self, candidate: &mut Candidate) -> Result<(), Reason> {
+        match self.sessions[candidate.session as usize].self_match {
+            SelfMatch::CancelNewest | SelfMatch::CancelBoth => Err(Reason::SelfMatch),
+            SelfMatch::CancelOldest if self.waiting.length() >= self.most_waiting => Err(Reason::TooManyWaiting),
+            SelfMatch::CancelOldest => {
+                candidate.must_wait = true;
+                Ok(())
+            }
+        }
     }
 
     /// The venue for an order: its session's route, else its account's, else its instrument's.
@@ -167,10 +185,42 @@ impl Orders {
     /// Takes the order in: from here on it is open until a report ends it. Gives the request for its venue.
     ///
     /// # Panics
-    /// When anything changed since [`check_risk`](Self::check_risk); what was checked then might not hold now.
+    /// When anything changed since [`check_risk`](Self::check_risk), what was checked then might not hold now; when the order
+    /// [must wait](Routed::must_wait).
     #[inline]
     pub fn accept(&mut self, now: Timestamp, order: Routed) -> ForVenue<NewOrder> {
-        let Routed { candidate, venue } = order;
+        assert!(!order.candidate.must_wait, "an order that must wait is held");
+        let (slot, request) = self.enter(now, &order);
+        let order_id = OrderId(self.table.order(slot).number);
+        ForVenue {
+            venue: order.venue,
+            order_id,
+            request: NewOrder {
+                client_order_id: ClientOrderId(order_id.0),
+                session: self.venues[usize::from(order.venue.0)].session,
+                ..request
+            },
+        }
+    }
+
+    /// Takes in an order that must wait, and cancels the own orders that it would trade with. From here on it is open until a
+    /// report ends it; [`first_waiting`](Self::first_waiting) leads to what becomes of it. Gives the gateway's number of it.
+    ///
+    /// # Panics
+    /// When anything changed since [`check_risk`](Self::check_risk).
+    pub fn hold(&mut self, now: Timestamp, order: Routed) -> OrderId {
+        let (slot, request) = self.enter(now, &order);
+        self.wait(now, slot);
+        let owner = self.sessions[order.candidate.session as usize].owner;
+        let book = self.own.find(owner, order.candidate.instrument);
+        self.cancel_reach(self.own.reach(book, request.side, request.order_type, request.price));
+        OrderId(self.table.order(slot).number)
+    }
+
+    /// Makes the order an open one. Gives its slot, and the order as the client wrote it.
+    #[inline]
+    fn enter(&mut self, now: Timestamp, order: &Routed) -> (u32, NewOrder) {
+        let &Routed { ref candidate, venue } = order;
         assert!(
             candidate.version == self.version,
             "an order is accepted before anything else changes"
@@ -183,8 +233,8 @@ impl Orders {
             quantity: order.quantity.0,
             notional: candidate.weight.notional.0,
         };
-        let position = self.enter_exposure(&candidate, claim);
-        let book = if rests(&order) { self.open_book(&candidate) } else { NIL };
+        let position = self.enter_exposure(candidate, claim);
+        let book = if rests(&order) { self.open_book(candidate) } else { NIL };
         let in_book = book != NIL && !order.order_type.is_stop();
         if in_book {
             self.own
@@ -204,6 +254,7 @@ impl Orders {
             held: candidate.need,
             accepted: now,
             updated: now,
+            trigger: order.trigger,
             instrument: candidate.instrument,
             account: candidate.account,
             session: candidate.session,
@@ -229,21 +280,17 @@ impl Orders {
         self.venues[usize::from(venue.0)].open_orders += 1;
         self.session_links.push_back(&mut session.orders, slot);
         self.counters.accepted += 1;
-        ForVenue {
-            venue,
-            order_id: OrderId(number),
-            request: NewOrder {
-                client_order_id: ClientOrderId(number),
-                session: self.venues[usize::from(venue.0)].session,
-                ..order
-            },
-        }
+        (slot, order)
     }
 
     /// Refuses a new order, for a reason that a step gave or that the caller found. Uses up the client's number unless it
-    /// was used before, and gives the refusal a number of ours, so that it can be found again everywhere.
+    /// was used before, and gives the refusal a number of ours, so that it can be found again everywhere. With
+    /// [`SelfMatch::CancelBoth`] the own orders that it would have traded with are cancelled too.
     pub fn refuse(&mut self, order: &NewOrder, reason: Reason) -> Report {
         self.version += 1;
+        if reason == Reason::SelfMatch {
+            self.cancel_both(order);
+        }
         self.use_client_order_id(order.session, order.client_order_id);
         self.counters.count_refusal(reason);
         let order_id = self.numbers.next_refused();
@@ -266,6 +313,17 @@ impl Orders {
             reason,
         };
         self.sent(exec, 0, OrderStatus::Rejected)
+    }
+
+    fn cancel_both(&mut self, order: &NewOrder) {
+        let (Some(session), Some(instrument)) = (self.session(order.session), self.instrument(order.instrument)) else {
+            return;
+        };
+        let session = &self.sessions[session as usize];
+        if session.self_match == SelfMatch::CancelBoth {
+            let book = self.own.find(session.owner, instrument);
+            self.cancel_reach(self.own.reach(book, order.side, order.order_type, order.price));
+        }
     }
 
     /// Remembers the number of a request, accepted or not, so that it is not taken again this day.
@@ -312,6 +370,12 @@ impl Routed {
     #[must_use]
     pub const fn venue(&self) -> VenueId {
         self.venue
+    }
+
+    /// Whether own orders are to be cancelled before the order may go: it is given to [`Orders::hold`].
+    #[must_use]
+    pub const fn must_wait(&self) -> bool {
+        self.candidate.must_wait
     }
 
     /// What the order takes of its account's limit that spans shards, 1e-4, rounded against the client; 0 when the account

@@ -3,7 +3,8 @@
 //! [`Orders`] holds the orders of one shard. A new order passes four steps that the shard calls one after the other, so
 //! that they can be seen and timed: [`check_risk`](Orders::check_risk), [`screen`](Orders::screen),
 //! [`route`](Orders::route), [`accept`](Orders::accept). Each step wants what the step before gave, and only the last one
-//! changes anything. Cancels and replaces have the same form. What the venue answers goes to
+//! changes anything. One that has to wait for own orders to be cancelled is held by [`hold`](Orders::hold) in place of the
+//! last step. Cancels and replaces have the same form. What the venue answers goes to
 //! [`on_venue_report`](Orders::on_venue_report) and comes out of a [`Sink`] in the client's terms.
 //!
 //! The crate knows no clock, no socket and no wire. Time is an argument, everything is allocated in [`Orders::new`], and
@@ -34,12 +35,13 @@ mod state;
 mod status;
 mod terms;
 mod venue;
+mod waiting;
 
 pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
     AccountConfig, AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, MissingReference, OrdersConfig,
-    RateLimit, Route, RouteKey, SessionConfig, VenueConfig,
+    RateLimit, Route, RouteKey, SelfMatch, SessionConfig, VenueConfig,
 };
 pub use control::KillScope;
 pub use counters::{Anomaly, Counters};
@@ -50,3 +52,4 @@ pub use order::{OrderState, OrderView};
 pub use report::{ForVenue, OrderStatus, Report, Sink};
 pub use risk::Reference;
 pub use state::Orders;
+pub use waiting::{Waiting, WaitingVerdict};

@@ -7,12 +7,14 @@ use alloc::boxed::Box;
 use alloc::vec;
 use types::{
     AccountId, ClientOrderId, ExecId, ExecReport, ExecType, InstrumentId, Notional, OrderId, OrderTerms, OrderType,
-    Price, Quantity, Reason, SessionId, Side, TimeInForce, Timestamp, VenueId,
+    Price, Quantity, Reason, SessionId, Side, TimeInForce, Timestamp, Trigger, VenueId,
 };
 
 /// How far an order is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OrderState {
+    /// It is in the gateway until own orders that it would trade with are cancelled.
+    Waiting,
     /// The venue has not answered yet.
     PendingNew,
     /// It works at the venue.
@@ -97,6 +99,9 @@ pub(crate) struct Order {
     pub(crate) replace: Option<PendingReplace>,
     pub(crate) accepted: Timestamp,
     pub(crate) updated: Timestamp,
+    /// While it waits in the gateway: until when. [`Timestamp::NONE`] once it went to its venue.
+    pub(crate) waits_until: Timestamp,
+    pub(crate) trigger: Trigger,
     pub(crate) instrument: u32,
     pub(crate) account: u32,
     pub(crate) session: u32,
@@ -241,6 +246,8 @@ impl Order {
         replace: None,
         accepted: Timestamp::NONE,
         updated: Timestamp::NONE,
+        waits_until: Timestamp::NONE,
+        trigger: Trigger::NONE,
         instrument: NIL,
         account: NIL,
         session: NIL,
@@ -263,6 +270,12 @@ impl Order {
     #[inline]
     pub(crate) const fn has_number(&self, number: u64) -> bool {
         self.number <= number && number <= self.last_number
+    }
+
+    /// Whether it is in the gateway and no venue knows it.
+    #[inline]
+    pub(crate) const fn waits(&self) -> bool {
+        self.waits_until.0 != Timestamp::NONE.0
     }
 
     /// Lots still open.
@@ -328,6 +341,8 @@ impl Order {
             OrderState::PendingCancel
         } else if self.replace.is_some() {
             OrderState::PendingReplace
+        } else if self.waits() {
+            OrderState::Waiting
         } else if self.acknowledged {
             OrderState::Working
         } else {

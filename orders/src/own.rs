@@ -2,11 +2,12 @@
 //!
 //! Orders count from acceptance until their end is reported, pending ones too, whatever venue they went to; while a replace
 //! is pending the more aggressive of both prices counts. A pegged order counts at its limit, and without one at any price:
-//! where it stands in the market is not known here. A stop order counts from when the venue says that it was triggered. So an order that passes cannot trade with one of its own owner,
-//! however the venue's answers race.
+//! where it stands in the market is not known here. A stop order counts from when the venue says that it was triggered. So an
+//! order that passes cannot trade with one of its own owner, however the venue's answers race.
 //!
-//! Only the best price is ever asked for. Each side is therefore a leftist heap whose nodes are the order slots: the best
-//! is at the root, and entering or leaving takes at most a logarithm of the resting orders, never a walk over them.
+//! What is asked is whether the best price is in reach of an incoming order, and at times which orders are. Each side is
+//! therefore a leftist heap whose nodes are the order slots: the best is at the root, and entering or leaving takes at most a
+//! logarithm of the resting orders, never a walk over them.
 
 use crate::map::{Map, NIL};
 use alloc::boxed::Box;
@@ -21,6 +22,14 @@ pub(crate) struct OwnBooks {
     roots: Box<[[u32; 2]]>,
     /// (owner, instrument) to book. An entry stays until the day's roll.
     books: Map,
+}
+
+/// The orders of a book that an incoming one could trade with: at the root those of the best price.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach {
+    root: u32,
+    /// The highest key that is in reach.
+    highest: i64,
 }
 
 #[derive(Clone, Copy)]
@@ -67,26 +76,54 @@ impl OwnBooks {
         book
     }
 
-    /// Whether an incoming order could trade with an order of this book.
+    /// What an incoming order could trade with in this book.
     #[inline]
-    pub(crate) fn would_trade(&self, book: u32, side: Side, order_type: OrderType, price: Price) -> bool {
-        if book == NIL {
-            return false;
+    pub(crate) fn reach(&self, book: u32, side: Side, order_type: OrderType, price: Price) -> Reach {
+        let root = match (book, order_type) {
+            // A stop waits; what it meets when it is triggered is the venue's to say.
+            (NIL, _) | (_, OrderType::Stop | OrderType::StopLimit) => NIL,
+            _ => self.roots[book as usize][side_index(side.opposite())],
+        };
+        let highest = match order_type {
+            OrderType::Market => i64::MAX,
+            OrderType::PegPrimary | OrderType::PegMid if price.is_null() => i64::MAX,
+            _ => key(side.opposite(), price),
+        };
+        Reach { root, highest }
+    }
+
+    /// Whether there is anything in reach.
+    #[inline]
+    pub(crate) fn would_trade(&self, reach: Reach) -> bool {
+        reach.holds(&self.nodes, reach.root)
+    }
+
+    /// The first order in reach, in no order of meaning.
+    pub(crate) fn first(&self, reach: Reach) -> Option<u32> {
+        self.would_trade(reach).then_some(reach.root)
+    }
+
+    /// The order in reach after the one in `slot`. Each costs a step down and at times some up, all together no more steps
+    /// than there are orders in reach, twice.
+    pub(crate) fn after(&self, reach: Reach, slot: u32) -> Option<u32> {
+        let node = &self.nodes[slot as usize];
+        // Below a node that is out of reach nothing is in reach.
+        if let Some(&child) = [node.left, node.right]
+            .iter()
+            .find(|&&child| reach.holds(&self.nodes, child))
+        {
+            return Some(child);
         }
-        let best = self.roots[book as usize][side_index(side.opposite())];
-        if best == NIL {
-            return false;
+        let mut below = slot;
+        while below != reach.root {
+            let above = self.nodes[below as usize].parent;
+            let Node { left, right, .. } = self.nodes[above as usize];
+            if below == left && reach.holds(&self.nodes, right) {
+                return Some(right);
+            }
+            below = above;
         }
-        let best_key = self.nodes[best as usize].key;
-        match (order_type, side) {
-            // It waits; what it meets when it is triggered is the venue's to say.
-            (OrderType::Stop | OrderType::StopLimit, _) => false,
-            (OrderType::Market, _) => true,
-            (OrderType::PegPrimary | OrderType::PegMid, _) if price.is_null() => true,
-            (_, Side::Buy) => best_key <= price.0,
-            // The key of a resting buy is its price with all bits turned.
-            (_, Side::Sell) => !best_key >= price.0,
-        }
+        None
     }
 
     /// Enters the order in `slot`, which is in no book.
@@ -146,6 +183,13 @@ impl OwnBooks {
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.roots) + self.books.memory()
+    }
+}
+
+impl Reach {
+    #[inline]
+    fn holds(self, nodes: &[Node], slot: u32) -> bool {
+        slot != NIL && nodes[slot as usize].key <= self.highest
     }
 }
 
@@ -238,6 +282,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::vec::Vec;
 
     fn assert_leftist(nodes: &[Node], slot: u32) {
         if slot == NIL {
@@ -270,14 +315,12 @@ mod tests {
             (Side::Sell, 91, false),
             (Side::Sell, 90, true),
         ] {
-            assert_eq!(
-                own.would_trade(book, side, OrderType::Limit, Price(price)),
-                trades,
-                "{side:?} {price}"
-            );
+            let reach = own.reach(book, side, OrderType::Limit, Price(price));
+            assert_eq!(own.would_trade(reach), trades, "{side:?} {price}");
         }
-        assert!(own.would_trade(book, Side::Buy, OrderType::Market, Price::NULL));
-        assert!(!own.would_trade(NIL, Side::Buy, OrderType::Market, Price::NULL));
+        let market = |book| own.would_trade(own.reach(book, Side::Buy, OrderType::Market, Price::NULL));
+        assert!(market(book));
+        assert!(!market(NIL));
     }
 
     proptest! {
@@ -296,11 +339,16 @@ mod tests {
                 let root = own.roots[book as usize][side_index(side)];
                 assert_leftist(&own.nodes, root);
                 for price in -21..21 {
-                    let trades = model.values().any(|&resting| match side {
+                    let trades = |&resting: &i64| match side {
                         Side::Buy => resting >= price,
                         Side::Sell => resting <= price,
-                    });
-                    prop_assert_eq!(own.would_trade(book, side.opposite(), OrderType::Limit, Price(price)), trades);
+                    };
+                    let reach = own.reach(book, side.opposite(), OrderType::Limit, Price(price));
+                    prop_assert_eq!(own.would_trade(reach), model.values().any(trades));
+                    let mut found: Vec<u32> = core::iter::successors(own.first(reach), |&slot| own.after(reach, slot)).collect();
+                    found.sort_unstable();
+                    let expected = model.iter().filter(|&(_, resting)| trades(resting)).map(|(&slot, _)| slot);
+                    prop_assert_eq!(found, expected.collect::<Vec<_>>());
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The tables behind the order logic, how they are built, and what can be asked of them.
 
-use crate::config::{ConfigError, InstrumentState, OrdersConfig, RateLimit, RouteKey};
+use crate::config::{ConfigError, InstrumentState, OrdersConfig, RateLimit, RouteKey, SelfMatch};
 use crate::counters::Counters;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions};
@@ -16,8 +16,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use types::{
-    AccountId, ClientOrderId, ExecId, ExecReport, InstrumentId, Notional, OrderId, SessionId, ShardId, TradingDay,
-    VenueId,
+    AccountId, ClientOrderId, Duration, ExecId, ExecReport, InstrumentId, Notional, OrderId, SessionId, ShardId,
+    TradingDay, VenueId,
 };
 
 /// The orders of one shard. See the crate's page for how it is used.
@@ -47,8 +47,16 @@ pub struct Orders {
     pub(crate) own: OwnBooks,
     /// Links of the lists in [`SessionState`].
     pub(crate) session_links: Links,
-    /// Links of the lists in [`VenueState`].
+    /// Links of the lists in [`VenueState`], and of `ending`.
     pub(crate) cancel_links: Links,
+    /// Orders that wait in the gateway and whose cancel is to be told, oldest first.
+    pub(crate) ending: List,
+    /// Links of `waiting`.
+    pub(crate) waiting_links: Links,
+    /// Orders that wait until own ones are cancelled, oldest first.
+    pub(crate) waiting: List,
+    pub(crate) most_waiting: u32,
+    pub(crate) own_cancel_wait: Duration,
     pub(crate) counters: Counters,
 }
 
@@ -64,6 +72,7 @@ pub(crate) struct AccountState {
 
 pub(crate) struct SessionState {
     pub(crate) owner: u32,
+    pub(crate) self_match: SelfMatch,
     pub(crate) max_open_orders: u32,
     pub(crate) cancel_on_disconnect: bool,
     pub(crate) killed: bool,
@@ -114,6 +123,7 @@ impl Orders {
         let (instruments, instrument_index) = build_instruments(config)?;
         let (accounts, account_index) = build_accounts(config)?;
         let (sessions, session_index) = build_sessions(config)?;
+        check_waiting(config)?;
         let venues = config.venues.iter().map(|venue| VenueState {
             session: venue.session,
             is_up: false,
@@ -143,6 +153,11 @@ impl Orders {
             own: OwnBooks::new(open_orders, config.capacity.books as usize),
             session_links: Links::new(open_orders),
             cancel_links: Links::new(open_orders),
+            ending: List::EMPTY,
+            waiting_links: Links::new(open_orders),
+            waiting: List::EMPTY,
+            most_waiting: config.capacity.waiting_orders,
+            own_cancel_wait: config.own_cancel_wait,
             counters: Counters::new(),
         };
         orders.add_session_accounts(config)?;
@@ -230,6 +245,7 @@ impl Orders {
             + self.own.memory()
             + self.session_links.memory()
             + self.cancel_links.memory()
+            + self.waiting_links.memory()
     }
 
     #[inline]
@@ -413,6 +429,7 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
         index[usize::from(session.id.0)] = position;
         states.push(SessionState {
             owner: session.owner,
+            self_match: session.self_match,
             max_open_orders: session.max_open_orders,
             cancel_on_disconnect: session.cancel_on_disconnect,
             killed: false,
@@ -423,4 +440,14 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
         });
     }
     Ok((states, index))
+}
+
+/// Whoever may have to wait has a time to do so, and a place.
+fn check_waiting(config: &OrdersConfig) -> Result<(), ConfigError> {
+    let can_wait = config.own_cancel_wait.0 > 0 && config.capacity.waiting_orders > 0;
+    let mut sessions = config.sessions.iter();
+    match sessions.find(|session| session.self_match == SelfMatch::CancelOldest) {
+        Some(session) if !can_wait => Err(ConfigError::NoWaiting(session.id)),
+        _ => Ok(()),
+    }
 }

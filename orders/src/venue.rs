@@ -91,6 +91,9 @@ impl Orders {
         if order.venue != venue {
             return Err(Anomaly::WrongVenue);
         }
+        if order.waits() {
+            return Err(Anomaly::Unexpected);
+        }
         if order.instrument_id != report.instrument || order.side != report.side {
             return Err(Anomaly::WrongTerms);
         }
@@ -174,12 +177,24 @@ impl Orders {
     }
 
     fn on_canceled<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
+        let cancel = self.table.order(slot).cancel;
+        let answered = cancel.filter(|cancel| cancel.number == report.client_order_id.0);
+        self.canceled(slot, answered, venue_reason(report, Reason::Venue), sink);
+        Ok(())
+    }
+
+    /// Ends the order as cancelled: for the cause of the cancel that this answers, else for `reason`.
+    pub(crate) fn canceled<S: Sink>(
+        &mut self,
+        slot: u32,
+        answered: Option<PendingCancel>,
+        reason: Reason,
+        sink: &mut S,
+    ) {
         let exec_id = self.next_exec_id();
         let order = self.table.order_mut(slot);
-        let mut exec = order.report(ExecType::Canceled, exec_id, venue_reason(report, Reason::Venue));
-        if let Some(cancel) = order.cancel
-            && cancel.number == report.client_order_id.0
-        {
+        let mut exec = order.report(ExecType::Canceled, exec_id, reason);
+        if let Some(cancel) = answered {
             exec.reason = cancel.cause;
             if cancel.client_order_id != ClientOrderId(0) {
                 exec.client_order_id = cancel.client_order_id;
@@ -195,7 +210,6 @@ impl Orders {
         };
         sink.report(&self.sent(exec, traded, end.status));
         self.end(slot, end, sink);
-        Ok(())
     }
 
     fn on_expired<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
@@ -221,11 +235,16 @@ impl Orders {
         if report.reason == Reason::DuplicateClientOrderId {
             return Err(Anomaly::Duplicate);
         }
-        if order.acknowledged || report.client_order_id.0 != order.number {
+        if order.acknowledged || report.client_order_id.0 != order.venue_number {
             return Err(Anomaly::Unexpected);
         }
+        self.rejected(slot, venue_reason(report, Reason::Venue), sink);
+        Ok(())
+    }
+
+    /// Ends an order that never was in a book.
+    pub(crate) fn rejected<S: Sink>(&mut self, slot: u32, reason: Reason, sink: &mut S) {
         let exec_id = self.next_exec_id();
-        let reason = venue_reason(report, Reason::Venue);
         let exec = self.table.order(slot).report(ExecType::Rejected, exec_id, reason);
         let end = End {
             status: OrderStatus::Rejected,
@@ -233,7 +252,6 @@ impl Orders {
         };
         sink.report(&self.sent(exec, 0, end.status));
         self.end(slot, end, sink);
-        Ok(())
     }
 
     fn on_replaced<S: Sink>(
@@ -388,6 +406,9 @@ impl Orders {
         self.answer_pending(slot, end, sink);
         self.keep_done(slot, end);
         let order = self.table.order(slot);
+        if order.waits() {
+            self.waiting_links.remove(&mut self.waiting, slot);
+        }
         if order.in_book {
             self.own.remove(order.book, order.side, slot);
         }

@@ -67,8 +67,8 @@ reasons! {
     InvalidPegOffset = 13, "peg offset is not valid for this order";
     /// Form: the client's id for the order is longer than the gateway keeps.
     ClientOrderIdTooLong = 14, "client order id is too long";
-    /// Form: another way of self-match prevention is asked for than the gateway's.
-    UnsupportedSelfMatch = 15, "self-match prevention other than cancel newest is not supported";
+    /// Form: another way of self-match prevention is asked for than the session's.
+    UnsupportedSelfMatch = 15, "self-match prevention is not the session's";
 
     /// Risk: more lots than allowed in one order.
     MaxQuantity = 20, "quantity is above the limit for one order";
@@ -91,6 +91,11 @@ reasons! {
 
     /// First stage: the order would trade with one of its own owner.
     SelfMatch = 40, "would trade with an own order";
+    /// First stage: own orders that the order would trade with were not cancelled in the time that it may wait, or a venue
+    /// would not cancel one.
+    OwnOrderRemains = 41, "an own order that it would trade with was not cancelled in time";
+    /// First stage: no more orders may wait until own ones are cancelled.
+    TooManyWaiting = 42, "too many orders wait for own orders to be cancelled";
 
     /// Room: the venue link takes no more orders now.
     VenueFull = 60, "venue link is full";

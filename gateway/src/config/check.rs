@@ -417,6 +417,7 @@ fn orders(
     instruments: &[Instrument],
     names: &Names,
 ) -> Result<OrdersConfig, ConfigError> {
+    let first_stage = raw.first_stage.as_ref();
     let config = OrdersConfig {
         shard,
         instruments: instruments
@@ -439,8 +440,10 @@ fn orders(
             .iter()
             .map(|route| self::route(route, instruments, names))
             .collect::<Result<Vec<_>, _>>()?,
+        own_cancel_wait: first_stage.map_or(Duration(0), |stage| Duration::from_millis(stage.own_cancel_wait_ms)),
         capacity: Capacity {
             open_orders: raw.capacity.open_orders,
+            waiting_orders: first_stage.map_or(0, |stage| stage.waiting_orders),
             positions: raw.capacity.positions,
             books: raw.capacity.own_books,
         },

@@ -18,7 +18,7 @@ use crate::schedule::Schedule;
 pub use credentials::Credentials;
 pub(crate) use credentials::Secret;
 pub use networks::AllowList;
-use orders::OrdersConfig;
+use orders::{OrdersConfig, SelfMatch};
 use proto::fix::Version;
 use proto::fix::dictionary::Dictionaries;
 use std::net::SocketAddr;
@@ -256,6 +256,14 @@ impl Config {
             [account] => Some(account),
             _ => None,
         }
+    }
+
+    /// The self-match prevention of a session.
+    #[must_use]
+    pub fn self_match(&self, session: SessionId) -> SelfMatch {
+        let of_first = self.orders.first().map_or(&[][..], |orders| &orders.sessions);
+        let found = of_first.iter().find(|known| known.id == session);
+        found.map_or_else(SelfMatch::default, |session| session.self_match)
     }
 
     /// Orders that a shard may have open.

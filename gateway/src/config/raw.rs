@@ -29,6 +29,7 @@ pub(super) struct Gateway {
     #[serde(default)]
     pub(super) routes: Vec<Route>,
     pub(super) risk: Risk,
+    pub(super) first_stage: Option<FirstStage>,
     pub(super) capacity: Capacity,
 }
 
@@ -208,6 +209,8 @@ pub(super) struct Session {
     #[serde(default)]
     pub(super) drop_copy: Vec<u32>,
     pub(super) owner: u32,
+    #[serde(default)]
+    pub(super) self_match: SelfMatch,
     pub(super) max_open_orders: u32,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
@@ -278,6 +281,26 @@ pub(super) struct Route {
     pub(super) account: Option<u32>,
     pub(super) session: Option<u16>,
     pub(super) venue: String,
+}
+
+/// `[first_stage]`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FirstStage {
+    pub(super) own_cancel_wait_ms: u64,
+    pub(super) waiting_orders: u32,
+}
+
+/// `self_match = "…"`: what happens when a new order would trade with open ones of its owner.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum SelfMatch {
+    #[default]
+    #[serde(rename = "cancel_newest")]
+    Newest,
+    #[serde(rename = "cancel_oldest")]
+    Oldest,
+    #[serde(rename = "cancel_both")]
+    Both,
 }
 
 /// `[risk]`.

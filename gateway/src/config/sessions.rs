@@ -7,7 +7,7 @@ use super::{
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
-use orders::RateLimit;
+use orders::{RateLimit, SelfMatch};
 use proto::fix::{CompId, Version};
 use std::path::Path;
 use std::sync::Arc;
@@ -98,6 +98,11 @@ pub(super) fn orders(raw: &raw::Session) -> Result<orders::SessionConfig, Config
         id: SessionId(raw.id),
         accounts: raw.accounts.iter().copied().map(AccountId).collect(),
         owner: raw.owner,
+        self_match: match raw.self_match {
+            raw::SelfMatch::Newest => SelfMatch::CancelNewest,
+            raw::SelfMatch::Oldest => SelfMatch::CancelOldest,
+            raw::SelfMatch::Both => SelfMatch::CancelBoth,
+        },
         cancel_on_disconnect: raw.cancel_on_disconnect,
         max_open_orders: raw.max_open_orders,
         rate: rate(

@@ -12,6 +12,7 @@ use crate::effects::Effects;
 use crate::instruments::Instruments;
 use crate::limits::EARLY_BYTES_A_SESSION;
 pub(crate) use copies::Words;
+use orders::SelfMatch;
 use proto::fix::{
     self, Application, Body, BusinessRejectReason, CloseReason, CompId, NewOrderSingle, OrderCancelReplaceRequest,
     OrderCancelRequest, OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest, Output, Recall,
@@ -34,6 +35,8 @@ pub(super) struct FixSession {
     day: Timestamp,
     /// The account of orders without one: the session's, when it has only one.
     account: AccountId,
+    /// The only self-match prevention that an order may ask for.
+    self_match: SelfMatch,
     at_hand: AtHand,
     /// Resets of the numbers so far, as far as the world has been told.
     resets: u64,
@@ -123,6 +126,7 @@ impl FixSession {
             hours: None,
             day: Timestamp::NONE,
             account: config.only_account(session.id).unwrap_or_default(),
+            self_match: config.self_match(session.id),
             at_hand: AtHand::NOTHING,
             resets: 0,
             days: 0,

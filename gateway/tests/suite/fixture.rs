@@ -125,18 +125,22 @@ pub(crate) fn alfa(time: Timestamp) -> Bbo {
 impl Fixture {
     /// Everything up, both clients logged on, ALFA at 99.99 to 100.01.
     pub(crate) fn new() -> Self {
-        Self::with("", "")
+        Self::changed(&[])
     }
 
     /// The same, with one part of the config replaced wherever it stands.
     pub(crate) fn with(part: &str, other: &str) -> Self {
+        Self::changed(&[(part, other)])
+    }
+
+    /// The same, with several parts replaced.
+    pub(crate) fn changed(parts: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
-        let text = if part.is_empty() {
-            CONFIG.to_owned()
-        } else {
-            CONFIG.replace(part, other)
-        };
+        let text = parts.iter().fold(CONFIG.to_owned(), |text, (part, other)| {
+            assert!(text.contains(part), "{part}");
+            text.replace(part, other)
+        });
         let config = Config::parse(&text, folder.path()).expect("the config is right");
         let mut fixture = Self {
             shard: Harness::open(&config, Clock::start()).expect("the shard starts"),

@@ -1,6 +1,7 @@
 //! After start-up the path of an order allocates nothing. The allocator of this binary counts what the thread at hand asks
 //! for while it is being watched; other tests, on other threads, do not notice.
 
+use crate::first_stage;
 use crate::fix::{Logon, order};
 use crate::fixture::{ALFA, FIX, Fixture, NATIVE, VENUE, alfa, buy, config_with_venue};
 use gateway::executor::Component;
@@ -147,6 +148,21 @@ fn the_path_of_a_native_order_allocates_nothing() {
     });
     assert_eq!(fixture.sent().0, 500, "all of them went out");
     assert_eq!(fixture.shard.shard().orders().open_orders(), 0);
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn an_order_that_waits_for_an_own_one_allocates_nothing() {
+    let mut fixture = first_stage::two_venues();
+    first_stage::rest(&mut fixture, "A-1");
+    let new = encoded(&Request::New(buy(1)));
+    let count = allocations(|| {
+        fixture.shard.client(NATIVE, &new);
+        let (_, cancel) = first_stage::sent_to_other(&fixture);
+        let cancel = cancel.expect("it was sent").client_order_id();
+        first_stage::other(&mut fixture, cancel, ExecType::Canceled, 0);
+    });
+    assert_eq!(fixture.sent().0, 1, "it went out");
     assert_eq!(count, 0);
 }
 

@@ -2,7 +2,7 @@
 
 use orders::{
     AccountConfig, AccountLimits, Anomaly, Capacity, Collar, ForVenue, InstrumentLimits, MissingReference, Orders,
-    OrdersConfig, Reference, Report, Route, RouteKey, SessionConfig, Sink, VenueConfig,
+    OrdersConfig, Reference, Report, Route, RouteKey, SelfMatch, SessionConfig, Sink, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -14,6 +14,9 @@ use types::{
 pub(crate) const TICK: i64 = 10_000_000;
 pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000_000);
 pub(crate) const STALE_AFTER: Duration = Duration::from_secs(5);
+/// Orders that wait at a time, and how long.
+pub(crate) const WAITING: u32 = 4;
+pub(crate) const OWN_CANCEL_WAIT: Duration = Duration::from_millis(100);
 
 /// Trades at venue 0; lots of 100 units; its account limits never bind before its own.
 pub(crate) const ALPHA: InstrumentId = InstrumentId(101);
@@ -67,6 +70,7 @@ pub(crate) fn config() -> OrdersConfig {
         id: SESSIONS[index],
         accounts: accounts.to_vec(),
         owner: OWNERS[index],
+        self_match: SelfMatch::CancelNewest,
         cancel_on_disconnect,
         max_open_orders: SESSION_OPEN_ORDERS,
         rate: None,
@@ -124,10 +128,12 @@ pub(crate) fn config() -> OrdersConfig {
                 venue: VenueId(1),
             },
         ],
+        own_cancel_wait: OWN_CANCEL_WAIT,
         capacity: Capacity {
             open_orders: 16,
             positions: 16,
             books: 16,
+            waiting_orders: WAITING,
         },
     }
 }

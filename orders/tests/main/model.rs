@@ -5,12 +5,13 @@
 //! counts from its list what the order logic keeps incrementally.
 
 use crate::fixture::*;
-use orders::{Anomaly, KillScope, Orders, Report};
+use orders::{Anomaly, KillScope, Orders, Reference, Report, SelfMatch, Waiting, WaitingVerdict};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
-    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay, VenueId,
+    AccountId, CancelOrder, ClientOrderId, Duration, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
+    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, Timestamp, TradingDay,
+    VenueId,
 };
 
 const ACCOUNTS: [AccountId; 3] = [SHARED, PLAIN, TIGHT];
@@ -59,6 +60,16 @@ enum Step {
     Poll {
         venue: usize,
     },
+    /// One order that was cancelled while it waited is told of.
+    End,
+    /// Orders that wait are looked at; these links have room.
+    Look {
+        room: [bool; 2],
+    },
+    /// Time passes.
+    Later {
+        ms: u64,
+    },
     SessionLost {
         session: usize,
     },
@@ -106,6 +117,11 @@ struct Live {
     traded: u64,
     replace: Option<ReplaceOrder>,
     cancel: Cancel,
+    /// In the gateway, no venue knows it: until when.
+    waits_until: Option<Timestamp>,
+    /// What the venue knows it by, and would if it accepted the replace.
+    number: ClientOrderId,
+    replace_number: ClientOrderId,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -116,6 +132,8 @@ enum Cancel {
     Asked {
         number: ClientOrderId,
         by_client: bool,
+        /// The number that it names the order by.
+        aimed_at: ClientOrderId,
     },
 }
 
@@ -125,6 +143,8 @@ struct Venue {
     requests: VecDeque<Request>,
     reports: VecDeque<ExecReport>,
     book: Vec<Resting>,
+    /// Of the last request.
+    last: ClientOrderId,
 }
 
 struct Resting {
@@ -135,6 +155,9 @@ struct Resting {
 
 struct Model {
     orders: Orders,
+    /// By session.
+    modes: [SelfMatch; 4],
+    now: Timestamp,
     live: Vec<Live>,
     venues: [Venue; 2],
     is_up: [bool; 2],
@@ -200,6 +223,10 @@ impl Live {
 
 impl Venue {
     fn process(&mut self, mood: u64) {
+        if let Some(request) = self.requests.front() {
+            assert!(request.client_order_id() > self.last, "numbers rise");
+            self.last = request.client_order_id();
+        }
         match self.requests.pop_front() {
             Some(Request::New(order)) => self.on_new(order, mood),
             Some(Request::Cancel(cancel)) => self.on_cancel(&cancel),
@@ -323,9 +350,15 @@ impl Venue {
 }
 
 impl Model {
-    fn new() -> Self {
+    fn new(modes: [SelfMatch; 4]) -> Self {
+        let mut config = config();
+        for (session, mode) in config.sessions.iter_mut().zip(modes) {
+            session.self_match = mode;
+        }
         Self {
-            orders: orders(),
+            orders: up(Orders::new(&config).unwrap()),
+            modes,
+            now: NOW,
             live: Vec::new(),
             venues: Default::default(),
             is_up: [true; 2],
@@ -361,6 +394,9 @@ impl Model {
             }
             &Step::Deliver { venue } => self.deliver(venue),
             &Step::Poll { venue } => self.poll(venue),
+            Step::End => self.end_next(),
+            &Step::Look { room } => self.look(room),
+            &Step::Later { ms } => self.now = self.now + Duration::from_millis(ms),
             &Step::SessionLost { session } => {
                 self.orders.on_session_lost(SESSIONS[session]);
                 if session != 1 {
@@ -426,7 +462,7 @@ impl Model {
         let expected = self.verdict(new.session, &order);
         let routed = self
             .orders
-            .check_risk(NOW, &order, &REFERENCE)
+            .check_risk(self.now, &order, &self.reference())
             .and_then(|order| self.orders.screen(order))
             .and_then(|order| self.orders.route(order));
         assert_eq!(routed.as_ref().err().copied(), expected, "{order:?}");
@@ -434,18 +470,29 @@ impl Model {
         match routed {
             Err(reason) => {
                 let report = self.orders.refuse(&order, reason);
+                if reason == Reason::SelfMatch && self.modes[new.session] == SelfMatch::CancelBoth {
+                    self.want_own_cancels(new.session, &order);
+                }
                 if reason != Reason::DuplicateClientOrderId {
                     self.take(report);
                 }
             }
             Ok(routed) => {
                 self.reserved += routed.shared_need();
-                let sent = self.orders.accept(NOW, routed);
-                let venue = usize::from(sent.venue.0);
+                let venue = usize::from(routed.venue().0);
                 assert_eq!(venue, venue_of(new.session, order.instrument));
-                self.venues[venue].requests.push_back(Request::New(sent.request));
+                let must_wait = self.own_in_reach(new.session, &order).next().is_some();
+                assert_eq!(routed.must_wait(), must_wait, "{order:?}");
+                let order_id = if must_wait {
+                    self.want_own_cancels(new.session, &order);
+                    self.orders.hold(self.now, routed)
+                } else {
+                    let sent = self.orders.accept(self.now, routed);
+                    self.venues[venue].requests.push_back(Request::New(sent.request));
+                    sent.order_id
+                };
                 self.live.push(Live {
-                    order_id: sent.order_id,
+                    order_id,
                     request: order,
                     session: new.session,
                     id: order.client_order_id,
@@ -456,6 +503,9 @@ impl Model {
                     traded: 0,
                     replace: None,
                     cancel: Cancel::None,
+                    waits_until: must_wait.then(|| self.now + OWN_CANCEL_WAIT),
+                    number: ClientOrderId(order_id.0),
+                    replace_number: ClientOrderId(0),
                 });
             }
         }
@@ -466,8 +516,6 @@ impl Model {
         let may_use: &[AccountId] = [&ACCOUNTS[..], &[PLAIN], &[SHARED, TIGHT], &[PLAIN]][session];
         let account = ACCOUNTS.iter().position(|&id| id == order.account).unwrap();
         let count = |wanted: &dyn Fn(&Live) -> bool| self.live.iter().filter(|live| wanted(live)).count();
-        let market = order.order_type == OrderType::Market;
-        let price = order.price;
         if order.client_order_id.0 <= self.last[session] {
             Some(Reason::DuplicateClientOrderId)
         } else if !may_use.contains(&order.account) {
@@ -486,21 +534,145 @@ impl Model {
             Some(Reason::PositionLimit)
         } else if self.live.len() == 16 {
             Some(Reason::OrderTableFull)
-        } else if self.live.iter().any(|live| {
-            live.crosses(
-                OWNERS[session],
-                order.side,
-                order.instrument,
-                (!market).then_some(price),
-            )
-        }) {
+        } else if self.own_in_reach(session, order).next().is_some() && self.modes[session] != SelfMatch::CancelOldest {
             Some(Reason::SelfMatch)
+        } else if self.own_in_reach(session, order).next().is_some() && self.count_waiting() >= WAITING as usize {
+            Some(Reason::TooManyWaiting)
         } else if !self.is_up[venue_of(session, order.instrument)] {
             Some(Reason::VenueDown)
         } else if self.has_no_slot_above(venue_of(session, order.instrument), 1) {
             Some(Reason::NoVenueSlot)
         } else {
             None
+        }
+    }
+
+    fn own_in_reach(&self, session: usize, order: &NewOrder) -> impl Iterator<Item = usize> {
+        let price = (order.order_type != OrderType::Market).then_some(order.price);
+        let (owner, side, instrument) = (OWNERS[session], order.side, order.instrument);
+        let live = self.live.iter().enumerate();
+        live.filter(move |(_, live)| live.crosses(owner, side, instrument, price))
+            .map(|(index, _)| index)
+    }
+
+    fn want_own_cancels(&mut self, session: usize, order: &NewOrder) {
+        for index in self.own_in_reach(session, order).collect::<Vec<_>>() {
+            if self.live[index].cancel == Cancel::None {
+                self.live[index].cancel = Cancel::Waiting;
+            }
+        }
+    }
+
+    fn count_waiting(&self) -> usize {
+        self.live.iter().filter(|live| live.waits_until.is_some()).count()
+    }
+
+    fn reference(&self) -> Reference {
+        Reference {
+            time: self.now,
+            ..REFERENCE
+        }
+    }
+
+    /// The rules of waiting once more.
+    fn waiting_verdict(&self, index: usize) -> WaitingVerdict {
+        let order = &self.live[index];
+        let is_late = self.now >= order.waits_until.unwrap();
+        let late = |reason| {
+            if is_late {
+                WaitingVerdict::Refuse(reason)
+            } else {
+                WaitingVerdict::Wait
+            }
+        };
+        if order.cancel != Cancel::None {
+            return WaitingVerdict::Wait;
+        }
+        if !self.is_up[order.venue] {
+            return WaitingVerdict::Refuse(Reason::VenueDown);
+        }
+        let own = || {
+            self.own_in_reach(order.session, &order.request)
+                .map(|own| &self.live[own])
+        };
+        // On one link the cancel is ahead, unless it may miss.
+        let is_ahead = |own: &Live| {
+            own.venue == order.venue
+                && own.replace.is_none()
+                && matches!(own.cancel, Cancel::Asked { number, aimed_at, .. } if number.0 != 0 && aimed_at == own.number)
+        };
+        if own().any(|own| own.cancel == Cancel::None) {
+            WaitingVerdict::Refuse(Reason::OwnOrderRemains)
+        } else if own().any(|own| !is_ahead(own)) {
+            late(Reason::OwnOrderRemains)
+        } else if self.has_no_slot_above(order.venue, 0) {
+            late(Reason::NoVenueSlot)
+        } else {
+            let venue = VenueId(u8::try_from(order.venue).unwrap());
+            WaitingVerdict::Send { venue, is_late }
+        }
+    }
+
+    /// Goes through the orders that wait, as a shard does.
+    fn look(&mut self, room: [bool; 2]) {
+        let mut waiting: Vec<(OrderId, Waiting)> = Vec::new();
+        let mut next = self.orders.first_waiting();
+        let order_ids = self
+            .live
+            .iter()
+            .filter(|live| live.waits_until.is_some())
+            .map(|live| live.order_id);
+        for order_id in order_ids {
+            let found = next.expect("oldest first");
+            next = self.orders.waiting_after(found);
+            waiting.push((order_id, found));
+        }
+        assert_eq!(next, None);
+        for (order_id, waiting) in waiting {
+            let index = self.live.iter().position(|live| live.order_id == order_id).unwrap();
+            let verdict = self.orders.waiting_verdict(self.now, waiting);
+            assert_eq!(verdict, self.waiting_verdict(index), "{:?}", self.live[index]);
+            let refusal = match verdict {
+                WaitingVerdict::Wait => continue,
+                WaitingVerdict::Refuse(reason) => reason,
+                WaitingVerdict::Send { venue, .. } if room[usize::from(venue.0)] => {
+                    let sent = self.orders.send_waiting(self.now, waiting);
+                    let live = &mut self.live[index];
+                    (live.waits_until, live.number) = (None, sent.request.client_order_id);
+                    let expected = NewOrder {
+                        client_order_id: live.number,
+                        session: sent.request.session,
+                        ..live.request
+                    };
+                    assert_eq!((sent.venue, sent.request, sent.order_id), (venue, expected, order_id));
+                    self.venues[usize::from(venue.0)]
+                        .requests
+                        .push_back(Request::New(sent.request));
+                    continue;
+                }
+                WaitingVerdict::Send { is_late: false, .. } => continue,
+                WaitingVerdict::Send { is_late: true, .. } => Reason::VenueFull,
+            };
+            let mut outputs = Outputs::default();
+            self.orders.refuse_waiting(waiting, refusal, &mut outputs);
+            let told = outputs.reports[0].exec;
+            assert_eq!((told.exec_type, told.reason), (ExecType::Rejected, refusal));
+            self.take_all(outputs);
+        }
+    }
+
+    fn end_next(&mut self) {
+        let is_ending = self
+            .live
+            .iter()
+            .any(|live| live.waits_until.is_some() && live.cancel != Cancel::None);
+        assert_eq!(self.orders.is_ending(), is_ending);
+        if is_ending {
+            let mut outputs = Outputs::default();
+            self.orders.end_next(&mut outputs);
+            let told = outputs.reports[0].exec;
+            assert_eq!((outputs.reports.len(), told.exec_type), (1, ExecType::Canceled));
+            self.take_all(outputs);
         }
     }
 
@@ -545,13 +717,16 @@ impl Model {
             Cancel::Asked { .. } => Some(Reason::RequestPending),
             Cancel::None | Cancel::Waiting => None,
         };
-        if held && expected.is_none() {
+        let waits = live.waits_until.is_some();
+        if (held || waits) && expected.is_none() {
             let checked = self.orders.check_cancel(&request).unwrap();
+            assert_eq!(checked.waits(), waits);
             self.orders.hold_cancel(checked);
             self.ask(session, request.client_order_id);
             self.live[pick].cancel = Cancel::Asked {
                 number: ClientOrderId(0),
                 by_client: true,
+                aimed_at: ClientOrderId(0),
             };
             return;
         }
@@ -563,6 +738,7 @@ impl Model {
                 self.live[pick].cancel = Cancel::Asked {
                     number: sent.request.client_order_id,
                     by_client: true,
+                    aimed_at: sent.request.orig_client_order_id,
                 };
                 self.venues[usize::from(sent.venue.0)]
                     .requests
@@ -591,15 +767,16 @@ impl Model {
         let expected = self.verdict_on_replace(&live, &request);
         let result = self
             .orders
-            .check_replace(NOW, &request, &REFERENCE)
+            .check_replace(self.now, &request, &self.reference())
             .and_then(|replace| self.orders.screen_replace(replace));
         assert_eq!(result.as_ref().err().copied(), expected, "{request:?} {live:?}");
         self.ask(live.session, request.client_order_id);
         match result {
             Ok(screened) => {
                 self.reserved += screened.shared_need();
-                let sent = self.orders.accept_replace(NOW, screened);
+                let sent = self.orders.accept_replace(self.now, screened);
                 self.live[pick].replace = Some(request);
+                self.live[pick].replace_number = sent.request.client_order_id;
                 self.venues[live.venue]
                     .requests
                     .push_back(Request::Replace(sent.request));
@@ -619,7 +796,7 @@ impl Model {
             quantity: request.quantity,
             ..live.request
         };
-        if live.cancel != Cancel::None || live.replace.is_some() {
+        if live.cancel != Cancel::None || live.replace.is_some() || live.waits_until.is_some() {
             Some(Reason::RequestPending)
         } else if !live.rests() {
             Some(Reason::UnsupportedOrder)
@@ -680,7 +857,7 @@ impl Model {
     }
 
     fn poll(&mut self, venue: usize) {
-        if let Some(sent) = self.orders.poll_cancel(NOW, VenueId(u8::try_from(venue).unwrap())) {
+        if let Some(sent) = self.orders.poll_cancel(self.now, VenueId(u8::try_from(venue).unwrap())) {
             let live = self
                 .live
                 .iter_mut()
@@ -689,6 +866,7 @@ impl Model {
             live.cancel = Cancel::Asked {
                 number: sent.request.client_order_id,
                 by_client: matches!(live.cancel, Cancel::Asked { by_client: true, .. }),
+                aimed_at: sent.request.orig_client_order_id,
             };
             self.venues[venue].requests.push_back(Request::Cancel(sent.request));
         }
@@ -700,7 +878,7 @@ impl Model {
         };
         let mut outputs = Outputs::default();
         let id = VenueId(u8::try_from(venue).unwrap());
-        let result = self.orders.on_venue_report(NOW, id, &report, &mut outputs);
+        let result = self.orders.on_venue_report(self.now, id, &report, &mut outputs);
         match result {
             Ok(_) | Err(Anomaly::Late) => {}
             // Only a trade of a day that is over may find no order.
@@ -709,12 +887,21 @@ impl Model {
         }
         if result.is_ok() && outputs.reports.is_empty() {
             // A cancel missed because the replace that it followed was refused; it waits to be sent again.
-            let missed = Cancel::Asked {
-                number: report.client_order_id,
-                by_client: false,
-            };
-            for live in self.live.iter_mut().filter(|live| live.cancel == missed) {
-                live.cancel = Cancel::Waiting;
+            for live in &mut self.live {
+                match live.cancel {
+                    Cancel::Asked { number, by_client, .. } if number == report.client_order_id => {
+                        live.cancel = if by_client {
+                            Cancel::Asked {
+                                number: ClientOrderId(0),
+                                by_client,
+                                aimed_at: ClientOrderId(0),
+                            }
+                        } else {
+                            Cancel::Waiting
+                        };
+                    }
+                    _ => {}
+                }
             }
         }
         self.take_all(outputs);
@@ -723,7 +910,7 @@ impl Model {
     fn day_roll(&mut self) {
         self.day += 1;
         let mut outputs = Outputs::default();
-        self.orders.on_day_roll(NOW, TradingDay(self.day), &mut outputs);
+        self.orders.on_day_roll(self.now, TradingDay(self.day), &mut outputs);
         self.take_all(outputs);
         assert!(self.live.is_empty());
         assert_eq!(self.reserved, 0, "what was reserved in the day came back");
@@ -790,6 +977,7 @@ impl Model {
                     (replace.client_order_id, live.id)
                 );
                 live.id = replace.client_order_id;
+                live.number = live.replace_number;
                 live.price = replace.price;
                 live.weight = i128::from(replace.price.0);
                 live.lots = replace.quantity.0.max(live.traded);
@@ -815,6 +1003,8 @@ impl Model {
     /// Counts everything again.
     fn compare(&self) {
         self.orders.audit().unwrap();
+        self.see_that_no_own_orders_cross();
+        assert_eq!(self.orders.waiting() as usize, self.count_waiting());
         assert_eq!(self.orders.open_orders(), self.live.len());
         for account in ACCOUNTS {
             let of_account = |live: &&Live| live.request.account == account;
@@ -843,6 +1033,25 @@ impl Model {
         }
     }
 
+    /// No two open orders of one owner are in books at prices at which they would trade, at whatever venue.
+    fn see_that_no_own_orders_cross(&self) {
+        let in_book = |live: &Live| {
+            let resting = self.venues[live.venue].book.iter();
+            resting
+                .filter(|resting| resting.number == live.number || resting.number == live.replace_number)
+                .map(|resting| (live.session, resting.order))
+                .next()
+        };
+        let resting: Vec<_> = self.live.iter().filter_map(in_book).collect();
+        for (session, buy) in resting.iter().filter(|(_, order)| order.side == Side::Buy) {
+            for (other, sell) in resting.iter().filter(|(_, order)| order.side == Side::Sell) {
+                let trades =
+                    OWNERS[*session] == OWNERS[*other] && buy.instrument == sell.instrument && buy.price >= sell.price;
+                assert!(!trades, "{buy:?} {sell:?}");
+            }
+        }
+    }
+
     /// Lets everything that is on its way arrive, and sees that nobody is left without an answer.
     fn finish(&mut self) {
         loop {
@@ -851,8 +1060,12 @@ impl Model {
                 self.step(&Step::Process { venue, mood: 1 });
                 self.step(&Step::Deliver { venue });
             }
+            self.step(&Step::End);
+            self.step(&Step::Look { room: [true; 2] });
+            self.step(&Step::Later { ms: 10 });
             let quiet = |venue: &Venue| venue.requests.is_empty() && venue.reports.is_empty();
             let waiting = self.orders.cancels_waiting(VenueId(0)) + self.orders.cancels_waiting(VenueId(1));
+            let waiting = waiting + self.orders.waiting();
             if waiting == 0 && self.venues.iter().all(quiet) {
                 break;
             }
@@ -939,6 +1152,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (venue(), any::<usize>()).prop_map(|(venue, pick)| Step::Bust { venue, pick }),
         30 => venue().prop_map(|venue| Step::Deliver { venue }),
         4 => venue().prop_map(|venue| Step::Poll { venue }),
+        4 => Just(Step::End),
+        8 => any::<[bool; 2]>().prop_map(|room| Step::Look { room }),
+        4 => (0..60u64).prop_map(|ms| Step::Later { ms }),
         1 => (0..4usize).prop_map(|session| Step::SessionLost { session }),
         2 => (0..8usize, prop::bool::weighted(0.3)).prop_map(|(scope, on)| Step::Kill { scope, on }),
         2 => (venue(), prop::bool::weighted(0.7)).prop_map(|(venue, is_up)| Step::Venue { venue, is_up }),
@@ -947,8 +1163,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run(steps: &[Step]) -> Vec<Report> {
-    let mut model = Model::new();
+fn mode() -> impl Strategy<Value = SelfMatch> {
+    prop::sample::select(vec![
+        SelfMatch::CancelNewest,
+        SelfMatch::CancelOldest,
+        SelfMatch::CancelBoth,
+    ])
+}
+
+fn run(modes: [SelfMatch; 4], steps: &[Step]) -> Vec<Report> {
+    let mut model = Model::new(modes);
     for step in steps {
         model.step(step);
     }
@@ -960,9 +1184,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn it_does_what_the_naive_model_does(steps in prop::collection::vec(step(), 1..1_000)) {
-        let transcript = run(&steps);
-        prop_assert_eq!(transcript, run(&steps), "the same calls give the same results");
+    fn it_does_what_the_naive_model_does(
+        modes in prop::array::uniform4(mode()),
+        steps in prop::collection::vec(step(), 1..1_000),
+    ) {
+        let transcript = run(modes, &steps);
+        prop_assert_eq!(transcript, run(modes, &steps), "the same calls give the same results");
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub struct OrderFields {
     /// An ExecInst (18), a PegPriceType (1094), a PegOffsetType (836) or another field that changes what an order means asks
     /// for what is not traded here.
     pub unsupported: bool,
-    /// SelfMatchPreventionInstruction (2964) is another than 1, cancel the newest.
-    pub unsupported_self_match: bool,
+    /// SelfMatchPreventionInstruction (2964), its one digit; 0 when absent, and `?` for anything else.
+    pub self_match: u8,
 }
 
 impl OrderFields {
@@ -44,7 +44,7 @@ impl OrderFields {
         post_only: false,
         peg: None,
         unsupported: false,
-        unsupported_self_match: false,
+        self_match: 0,
     };
 
     /// Reads the fields.
@@ -63,7 +63,11 @@ impl OrderFields {
             display: parse_display(message)?,
             min_quantity: parse_units(message, tag::MIN_QTY)?.unwrap_or(0),
             expires: parse_expiry(message)?,
-            unsupported_self_match: !matches!(message.get(tag::SELF_MATCH_PREVENTION_INSTRUCTION), b"" | b"1"),
+            self_match: match message.get(tag::SELF_MATCH_PREVENTION_INSTRUCTION) {
+                b"" => 0,
+                &[digit @ b'0'..=b'9'] => digit,
+                _ => b'?',
+            },
             ..Self::NONE
         };
         let offset = parse_price(message, tag::PEG_OFFSET_VALUE)?;
@@ -302,11 +306,17 @@ mod tests {
                     ..NONE
                 },
             ),
-            ("2964=1|", NONE),
             (
                 "2964=3|",
                 OrderFields {
-                    unsupported_self_match: true,
+                    self_match: b'3',
+                    ..NONE
+                },
+            ),
+            (
+                "2964=13|",
+                OrderFields {
+                    self_match: b'?',
                     ..NONE
                 },
             ),

@@ -4,6 +4,7 @@ use super::super::Incoming;
 use super::super::cl_ord_ids::{Kind, Refused};
 use super::FixSession;
 use crate::instruments::Instruments;
+use orders::SelfMatch;
 use proto::fix::{
     self, Message, NewOrderSingle, OF_ALL, OF_SECURITY, OrderCancelReplaceRequest, OrderCancelRequest, OrderFields,
     OrderMassCancelRequest, OrderMassStatusRequest, OrderStatusRequest, tag,
@@ -24,7 +25,7 @@ impl FixSession {
             .cl_ord_ids
             .insert(order.cl_ord_id, Kind::Order, codes.map_or(0, kept));
         let quantity = lots(order.quantity, instrument);
-        let terms = terms(&order.fields, instrument);
+        let terms = self.terms(&order.fields, instrument);
         let (side, order_type, time_in_force) = codes.unwrap_or((Side::Buy, OrderType::Limit, TimeInForce::Day));
         let new = NewOrder {
             client_order_id: number.unwrap_or_default(),
@@ -118,7 +119,7 @@ impl FixSession {
         let number = self.cl_ord_ids.insert(replace.cl_ord_id, Kind::Replace, was);
         let instrument = instruments.find(replace.symbol);
         let quantity = lots(replace.quantity, instrument);
-        let terms = terms(&replace.fields, instrument);
+        let terms = self.terms(&replace.fields, instrument);
         let request = Request::Replace(ReplaceOrder {
             client_order_id: number.unwrap_or_default(),
             orig_client_order_id: orig.unwrap_or_default(),
@@ -208,6 +209,32 @@ impl FixSession {
         answer(request, refusal)
     }
 
+    /// The terms in the gateway's words.
+    fn terms(&self, fields: &OrderFields, instrument: Option<&Instrument>) -> Result<OrderTerms, Reason> {
+        if *fields == OrderFields::NONE {
+            return Ok(OrderTerms::NONE);
+        }
+        if fields.self_match != 0 && fields.self_match != self_match_code(self.self_match) {
+            return Err(Reason::UnsupportedSelfMatch);
+        }
+        let display = match fields.display {
+            None => Quantity::ZERO,
+            Some(units) => lots(units, instrument).ok_or(Reason::InvalidDisplay)?,
+        };
+        let min_quantity = match fields.min_quantity {
+            0 => Quantity::ZERO,
+            units => lots(units, instrument).ok_or(Reason::InvalidMinQuantity)?,
+        };
+        Ok(OrderTerms {
+            stop_price: fields.stop_price,
+            display,
+            min_quantity,
+            peg_offset: Price(fields.peg_offset.0),
+            expires: fields.expires,
+            post_only: fields.post_only,
+        })
+    }
+
     /// The account of an order: Account (1) as a number, or the session's only one. 0 is no account and gets refused.
     fn account_of(&self, text: &[u8]) -> AccountId {
         if text.is_empty() {
@@ -215,6 +242,15 @@ impl FixSession {
         }
         let number = fix::parse_u64(text).and_then(|number| u32::try_from(number).ok());
         AccountId(number.unwrap_or_default())
+    }
+}
+
+/// SelfMatchPreventionInstruction (2964).
+const fn self_match_code(self_match: SelfMatch) -> u8 {
+    match self_match {
+        SelfMatch::CancelNewest => b'1',
+        SelfMatch::CancelOldest => b'2',
+        SelfMatch::CancelBoth => b'3',
     }
 }
 
@@ -276,32 +312,6 @@ fn stays(replace: &OrderCancelReplaceRequest<'_>, was: u8) -> bool {
     let same_type = order_type.is_some_and(|order_type| order_type as u8 == was >> 4);
     let same_time = time_in_force.is_some_and(|time_in_force| time_in_force as u8 == was & 0x0f);
     same_type && same_time && !replace.fields.unsupported
-}
-
-/// The terms in the gateway's words.
-fn terms(fields: &OrderFields, instrument: Option<&Instrument>) -> Result<OrderTerms, Reason> {
-    if *fields == OrderFields::NONE {
-        return Ok(OrderTerms::NONE);
-    }
-    if fields.unsupported_self_match {
-        return Err(Reason::UnsupportedSelfMatch);
-    }
-    let display = match fields.display {
-        None => Quantity::ZERO,
-        Some(units) => lots(units, instrument).ok_or(Reason::InvalidDisplay)?,
-    };
-    let min_quantity = match fields.min_quantity {
-        0 => Quantity::ZERO,
-        units => lots(units, instrument).ok_or(Reason::InvalidMinQuantity)?,
-    };
-    Ok(OrderTerms {
-        stop_price: fields.stop_price,
-        display,
-        min_quantity,
-        peg_offset: Price(fields.peg_offset.0),
-        expires: fields.expires,
-        post_only: fields.post_only,
-    })
 }
 
 /// Units in lots; `None` when they are no whole lots. Units of an instrument that nobody knows stay as they are.
