@@ -6,8 +6,8 @@
 //! with many of them nearly every table is touched where it is cold; `hot` draws nine of ten from a few, as a market does.
 
 use orders::{
-    AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig,
-    RateLimit, Reference, Report, Routed, SelfMatch, SessionConfig, Sink, VenueConfig,
+    AccountConfig, AccountLimits, Capacity, Collar, FirmLimits, InstrumentLimits, MissingReference, Orders,
+    OrdersConfig, RateLimit, Reference, Report, Routed, SelfMatch, SessionConfig, SessionLimits, Sink, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -34,8 +34,8 @@ const SESSIONS: u32 = 16;
 const TICK: i64 = 10_000_000;
 /// So that it is checked and holds nothing back.
 const RATE: RateLimit = RateLimit {
-    per_second: 1_000_000_000,
-    at_once: u32::MAX,
+    per_second: Some(1_000_000_000),
+    at_once: Some(u32::MAX),
 };
 const NOW: Timestamp = Timestamp(1_000_000_000);
 const REFERENCE: Reference = Reference {
@@ -270,9 +270,9 @@ fn config(size: u32) -> OrdersConfig {
             max_notional: notional,
             max_open_orders: u32::MAX,
             max_position: Some(Quantity(u64::MAX)),
-            rate: Some(RATE),
+            rate: RATE,
+            max_open_notional: id.is_multiple_of(2).then_some(notional),
         },
-        shared_limit: id.is_multiple_of(2),
     };
     let session = |session: u32| SessionConfig {
         id: session_id(session),
@@ -280,13 +280,16 @@ fn config(size: u32) -> OrdersConfig {
         owner: session,
         self_match: SelfMatch::CancelNewest,
         cancel_on_disconnect: true,
-        max_open_orders: u32::MAX,
-        rate: Some(RATE),
+        limits: SessionLimits {
+            max_open_orders: u32::MAX,
+            rate: RATE,
+        },
     };
     OrdersConfig {
         shard: ShardId(0),
         instruments: (1..=size).map(instrument).collect(),
         classes: vec![limits],
+        firm: FirmLimits {},
         overrides: vec![],
         accounts: (1..=size).map(account).collect(),
         sessions: (0..SESSIONS).map(session).collect(),

@@ -1,6 +1,7 @@
 //! Every config that is shipped loads, and one with something missing, unknown or impossible is refused in words that name it.
 
 use crate::market::Market;
+use orders::{Limit, LimitScope, Orders};
 use sim::client::ClientConfig;
 use sim::exchange::ExchangeConfig;
 use std::fs;
@@ -257,6 +258,26 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 &["session 2", "versions"],
             ),
             ("[risk.classes.default]", "[risk.classes.other]", &["default"]),
+            (
+                "[capacity]",
+                "[risk.instruments.NONE]\nmax_quantity_lots = 5\n[capacity]",
+                &["risk.instruments.NONE", "instrument master"],
+            ),
+            (
+                "[capacity]",
+                "[risk.instruments.ALFA]\nmax_open_orders = 5\n[capacity]",
+                &["risk.instruments.ALFA.max_open_orders", "no such limit here"],
+            ),
+            (
+                "[capacity]",
+                "[risk.instruments.ALFA]\ncollar = { basis_points = \"x\" }\n[capacity]",
+                &["risk.instruments.ALFA.collar", "basis_points"],
+            ),
+            (
+                "[capacity]",
+                "[risk.instruments.ALFA]\nmax_quantity_lots = 0\n[capacity]",
+                &["max_quantity_lots", "zero"],
+            ),
             ("name = \"sim\"", "name = \"mars\"", &["sim"]),
             (
                 "instruments = \"instruments.csv\"",
@@ -265,6 +286,27 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
             ),
         ],
     );
+}
+
+#[test]
+fn an_instrument_has_limits_in_the_place_of_its_class() {
+    let own = "[risk.instruments.ALFA]\nmax_quantity_lots = 1_005\nmax_notional = \"12.50\"\ncollar = { ticks = 7 }\n\
+               market_orders = false\nreference_missing = \"refuse\"\nreference_max_age_ms = 9\n[capacity]";
+    let text = text("gateway.toml").replacen("[capacity]", own, 1);
+    let config = gateway::Config::parse(&text, &configs()).expect("it loads");
+    let orders = Orders::new(&config.orders[0]).expect("it was checked");
+    let instruments = config.instruments.iter();
+    let (of_alfa, others): (Vec<_>, Vec<_>) = instruments.partition(|instrument| instrument.symbol.as_str() == "ALFA");
+    let limits = |id| {
+        let values = Limit::ALL
+            .iter()
+            .filter_map(|&limit| orders.limit(LimitScope::Instrument(id), limit));
+        values.map(|value| value.to_string()).collect::<Vec<_>>()
+    };
+    let alfa = limits(of_alfa[0].id);
+    assert_eq!(alfa, ["1005", "12.5", "{ ticks = 7 }", "9", "refuse", "false"]);
+    let class = ["1000", "1000000", "{ basis_points = 1000 }", "60000", "master", "true"];
+    assert!(others.iter().all(|other| limits(other.id) == class));
 }
 
 #[test]

@@ -134,7 +134,7 @@ struct Tape<'a> {
 pub fn verify(config: &Config, shard: ShardId) -> Result<Summary, ReplayError> {
     let directory = config.journal.of_shard(shard).directory;
     let mut reader = JournalReader::open(&directory).map_err(ReplayError::Read)?;
-    let shared = SharedLimits::new(config.shared_limits.iter().copied());
+    let shared = SharedLimits::new(config.shared_limits());
     Recovered::replay(config, shard, &mut reader, &shared).map(|recovered| recovered.summary)
 }
 

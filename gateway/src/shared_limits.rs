@@ -23,7 +23,7 @@ pub struct Reservation(pub i64);
 #[repr(align(64))]
 struct Account {
     id: AccountId,
-    limit: i64,
+    limit: AtomicI64,
     reserved: AtomicI64,
 }
 
@@ -37,20 +37,27 @@ impl Reservation {
 }
 
 impl SharedLimits {
-    /// Counters for these accounts with their limits, 1e-4.
+    /// Counters for these accounts with their limits.
     #[must_use]
-    pub fn new(accounts: impl IntoIterator<Item = (AccountId, i64)>) -> Self {
+    pub fn new(accounts: impl IntoIterator<Item = (AccountId, Notional)>) -> Self {
         let mut accounts = accounts
             .into_iter()
             .map(|(id, limit)| Account {
                 id,
-                limit,
+                limit: AtomicI64::new(units(limit)),
                 reserved: AtomicI64::new(0),
             })
             .collect::<Vec<_>>();
         accounts.sort_by_key(|account| account.id);
         Self {
             accounts: accounts.into(),
+        }
+    }
+
+    /// Changes a limit. What is reserved stays, also when it is more.
+    pub fn set_limit(&self, account: AccountId, limit: Notional) {
+        if let Some(account) = self.account(account) {
+            account.limit.store(units(limit), Ordering::Release);
         }
     }
 
@@ -61,10 +68,11 @@ impl SharedLimits {
         let Some(account) = self.account(account) else {
             return false;
         };
+        let limit = account.limit.load(Ordering::Acquire);
         account
             .reserved
             .try_update(Ordering::AcqRel, Ordering::Acquire, |reserved| {
-                reserved.checked_add(amount.0).filter(|&sum| sum <= account.limit)
+                reserved.checked_add(amount.0).filter(|&sum| sum <= limit)
             })
             .is_ok()
     }
@@ -96,6 +104,11 @@ impl SharedLimits {
     }
 }
 
+/// A limit in the unit of reservations, rounded down as those are rounded up: never in favour of the client.
+fn units(limit: Notional) -> i64 {
+    i64::try_from(limit.0.div_euclid(100_000)).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,14 +124,29 @@ mod tests {
 
     #[test]
     fn an_unknown_account_gets_nothing() {
-        let limits = SharedLimits::new([(AccountId(1), 10)]);
+        let limits = SharedLimits::new([(AccountId(1), Notional(1_000_000))]);
         assert!(!limits.reserve(AccountId(2), Reservation(0)));
+    }
+
+    #[test]
+    fn a_lower_limit_gives_no_more_and_takes_nothing_away() {
+        const ACCOUNT: AccountId = AccountId(3);
+        let limits = SharedLimits::new([(ACCOUNT, Notional(1_099_999))]);
+        assert!(limits.reserve(ACCOUNT, Reservation(10)));
+        assert!(!limits.reserve(ACCOUNT, Reservation(1)));
+        limits.set_limit(ACCOUNT, Notional(500_000));
+        limits.release(ACCOUNT, Reservation(5));
+        assert!(!limits.reserve(ACCOUNT, Reservation(1)));
+        assert_eq!(limits.reserved(ACCOUNT), Some(Reservation(5)));
+        limits.set_limit(ACCOUNT, Notional(600_000));
+        assert!(limits.reserve(ACCOUNT, Reservation(1)));
+        assert!(!limits.reserve(ACCOUNT, Reservation(1)));
     }
 
     #[test]
     fn shards_that_hammer_one_account_never_exceed_it_and_use_it_fully() {
         const LIMIT: i64 = 1_000;
-        let limits = SharedLimits::new([(AccountId(7), LIMIT)]);
+        let limits = SharedLimits::new([(AccountId(7), Notional(i128::from(LIMIT) * 100_000))]);
         let shards = (0..4)
             .map(|_| {
                 let limits = limits.clone();

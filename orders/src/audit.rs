@@ -110,7 +110,7 @@ impl Orders {
             return Err(AuditError::Claim(order_id));
         }
         let account = &self.accounts[order.account as usize];
-        let need = if account.shared_limit {
+        let need = if account.limits.max_open_notional.is_some() {
             shared_units(order.used + order.claim.notional).unwrap_or(i64::MAX)
         } else {
             0

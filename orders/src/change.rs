@@ -369,7 +369,7 @@ impl Orders {
 
     /// What an order with this replace pending needs beyond what it holds of its account's shared limit.
     fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder, weight_price: Price) -> Result<i64, Reason> {
-        if !self.accounts[order.account as usize].shared_limit {
+        if self.accounts[order.account as usize].limits.max_open_notional.is_none() {
             return Ok(0);
         }
         let changed = Order {

@@ -3,6 +3,8 @@
 //! Every limit is stated; there is no `Default` here on purpose. Whoever reads a config file gives each value or refuses
 //! to start.
 
+use crate::limit_table::Limit;
+use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::{BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX};
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,8 +21,10 @@ pub struct OrdersConfig {
     pub instruments: Vec<Instrument>,
     /// The limits of each class, by the index in [`LimitClass`].
     pub classes: Vec<InstrumentLimits>,
-    /// Instruments with limits of their own in place of their class's.
-    pub overrides: Vec<(InstrumentId, InstrumentLimits)>,
+    /// Limits for all orders.
+    pub firm: FirmLimits,
+    /// Limits that instruments have in the place of their class's.
+    pub overrides: Vec<(InstrumentId, Limit, LimitValue)>,
     /// The accounts of all sessions.
     pub accounts: Vec<AccountConfig>,
     /// All client sessions that may trade these instruments, those of other shards included.
@@ -35,6 +39,10 @@ pub struct OrdersConfig {
     /// How much is allocated.
     pub capacity: Capacity,
 }
+
+/// Limits for all orders of this shard. There are none yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirmLimits {}
 
 /// Limits for the orders in an instrument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,9 +86,6 @@ pub struct AccountConfig {
     pub id: AccountId,
     /// Its limits on this shard.
     pub limits: AccountLimits,
-    /// Whether the account has a limit that spans shards, so that every order needs a reservation, see
-    /// [`Routed::shared_need`](crate::Routed::shared_need).
-    pub shared_limit: bool,
 }
 
 /// Limits for the orders of an account. Those of the instrument hold as well.
@@ -95,17 +100,20 @@ pub struct AccountLimits {
     /// Most lots that the account may come to hold in an instrument, long or short, if all its open orders trade. Counted
     /// from the start of the day. `None`: any number.
     pub max_position: Option<Quantity>,
-    /// Most new orders and replaces in a time; `None`: any number.
-    pub rate: Option<RateLimit>,
+    /// Most new orders and replaces in a time.
+    pub rate: RateLimit,
+    /// Most notional of open orders and of what traded this day, 1e-9, over all shards. It is held outside: with it every
+    /// order needs a reservation, see [`Routed::shared_need`](crate::Routed::shared_need).
+    pub max_open_notional: Option<Notional>,
 }
 
 /// Most new orders and replaces in a time. Cancels are never held back, nor replaces that only take lots off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimit {
-    /// On average. Not 0.
-    pub per_second: u32,
-    /// At once, after a time without any. Not 0.
-    pub at_once: u32,
+    /// On average. Not 0. `None`: any number.
+    pub per_second: Option<u32>,
+    /// At once, after a time without any. Not 0, and there with `per_second`.
+    pub at_once: Option<u32>,
 }
 
 /// A client session.
@@ -121,10 +129,17 @@ pub struct SessionConfig {
     pub self_match: SelfMatch,
     /// Whether its orders are cancelled when it is lost.
     pub cancel_on_disconnect: bool,
+    /// Its limits on this shard.
+    pub limits: SessionLimits,
+}
+
+/// Limits for the orders of a session. Those of the account and the instrument hold as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionLimits {
     /// Most orders open at a time.
     pub max_open_orders: u32,
-    /// Most new orders and replaces in a time; `None`: any number.
-    pub rate: Option<RateLimit>,
+    /// Most new orders and replaces in a time.
+    pub rate: RateLimit,
 }
 
 /// Self-match prevention: what happens when a new order could trade with open ones of its own owner. The mode of the new
@@ -197,6 +212,8 @@ pub enum ConfigError {
     UnknownClass(InstrumentId, LimitClass),
     /// An override or a route names an instrument that is not there.
     UnknownInstrument(InstrumentId),
+    /// An instrument's own limit is not possible.
+    Override(InstrumentId, Limit, LimitError),
     /// A limit of the instrument is zero or above what the arithmetic has room for, or its collar has no width.
     InvalidInstrumentLimit(InstrumentId),
     /// Two accounts have this number.
@@ -211,7 +228,7 @@ pub enum ConfigError {
     UnknownSession(SessionId),
     /// The session names an account twice.
     RepeatedAccount(SessionId, AccountId),
-    /// The session's limit of open orders is zero.
+    /// A limit of the session is zero, or a rate lacks its other half.
     InvalidSessionLimit(SessionId),
     /// An instrument or a route names a venue that is not there.
     UnknownVenue(VenueId),
@@ -220,6 +237,12 @@ pub enum ConfigError {
     /// The orders of the session may have to wait for own ones to be cancelled, and the time or the number of those that wait
     /// is zero.
     NoWaiting(SessionId),
+}
+
+impl FirmLimits {
+    pub(crate) const fn are_valid(&self) -> bool {
+        true
+    }
 }
 
 impl InstrumentLimits {
@@ -237,13 +260,31 @@ impl AccountLimits {
         sizes_are_valid(self.max_quantity, self.max_notional)
             && self.max_open_orders > 0
             && self.max_position.is_none_or(|position| !position.is_zero())
-            && self.rate.is_none_or(RateLimit::is_valid)
+            && self
+                .max_open_notional
+                .is_none_or(|notional| notional.0 > 0 && notional <= NOTIONAL_MAX)
+            && self.rate.is_valid()
+    }
+}
+
+impl SessionLimits {
+    pub(crate) const fn are_valid(&self) -> bool {
+        self.max_open_orders > 0 && self.rate.is_valid()
     }
 }
 
 impl RateLimit {
-    pub(crate) const fn is_valid(self) -> bool {
-        self.per_second > 0 && self.at_once > 0
+    /// Any number.
+    pub const NONE: Self = Self {
+        per_second: None,
+        at_once: None,
+    };
+
+    const fn is_valid(self) -> bool {
+        !matches!(
+            (self.per_second, self.at_once),
+            (Some(0), _) | (_, Some(0)) | (Some(_), None)
+        )
     }
 }
 
@@ -271,6 +312,7 @@ impl fmt::Display for ConfigError {
             Self::InvalidInstrument(id) => write!(f, "instrument {id} has no tick size or no lot size"),
             Self::UnknownClass(id, class) => write!(f, "instrument {id} has the unknown limit class {}", class.0),
             Self::UnknownInstrument(id) => write!(f, "instrument {id} is not in the instrument master"),
+            Self::Override(id, limit, error) => write!(f, "{} of instrument {id}: {error}", limit.name()),
             Self::InvalidInstrumentLimit(id) => write!(f, "a limit of instrument {id} is zero or too high"),
             Self::DuplicateAccount(id) => write!(f, "account {id} is there twice"),
             Self::UnknownAccount(id) => write!(f, "account {id} is not among the accounts"),
@@ -278,7 +320,9 @@ impl fmt::Display for ConfigError {
             Self::DuplicateSession(id) => write!(f, "session {id} is there twice, or is 0"),
             Self::UnknownSession(id) => write!(f, "session {id} is not among the sessions"),
             Self::RepeatedAccount(session, id) => write!(f, "session {session} has account {id} twice"),
-            Self::InvalidSessionLimit(id) => write!(f, "session {id} may have no open orders"),
+            Self::InvalidSessionLimit(id) => {
+                write!(f, "a limit of session {id} is zero, or a rate lacks its other half")
+            }
             Self::UnknownVenue(id) => write!(f, "venue {id} is not among the venues"),
             Self::DuplicateRoute(key) => write!(f, "two routes for {key:?}"),
             Self::NoWaiting(id) => write!(
@@ -300,4 +344,7 @@ pub(crate) struct InstrumentState {
     /// Where its orders go unless account or session say otherwise.
     pub(crate) venue: VenueId,
     pub(crate) limits: InstrumentLimits,
+    pub(crate) class: LimitClass,
+    /// Which of its limits are its own and not its class's: a bit for each, by their numbers.
+    pub(crate) own: u64,
 }

@@ -73,7 +73,7 @@ impl Orders {
         if !session.rate.allows(now) || !account.rate.allows(now) {
             return Err(Reason::RateLimit);
         }
-        if session.orders.length() >= session.max_open_orders
+        if session.orders.length() >= session.limits.max_open_orders
             || account.exposure.open_orders >= account.limits.max_open_orders
         {
             return Err(Reason::MaxOpenOrders);
@@ -86,7 +86,7 @@ impl Orders {
         if !has_room {
             return Err(Reason::OrderTableFull);
         }
-        let need = if account.shared_limit {
+        let need = if account.limits.max_open_notional.is_some() {
             shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?
         } else {
             0

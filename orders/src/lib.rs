@@ -22,6 +22,9 @@ mod counters;
 mod done;
 mod entry;
 mod exposure;
+mod limit_change;
+mod limit_table;
+mod limit_value;
 mod limits;
 mod list;
 mod map;
@@ -40,13 +43,15 @@ mod waiting;
 pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
-    AccountConfig, AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, MissingReference, OrdersConfig,
-    RateLimit, Route, RouteKey, SelfMatch, SessionConfig, VenueConfig,
+    AccountConfig, AccountLimits, Capacity, Collar, ConfigError, FirmLimits, InstrumentLimits, MissingReference,
+    OrdersConfig, RateLimit, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, VenueConfig,
 };
 pub use control::KillScope;
 pub use counters::{Anomaly, Counters};
 pub use entry::{RiskChecked, Routed, Screened};
 pub use exposure::{AccountExposure, Exposure};
+pub use limit_table::{Limit, LimitScope};
+pub use limit_value::{LimitError, LimitValue};
 pub use limits::{BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX};
 pub use order::{OrderState, OrderView};
 pub use report::{ForVenue, OrderStatus, Report, Sink};

@@ -1,7 +1,7 @@
 //! Most orders in a time, by session and by account.
 
 use crate::config::RateLimit;
-use types::Timestamp;
+use types::{Duration, Timestamp};
 
 /// A limit, and how far it is used.
 ///
@@ -18,17 +18,33 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Nothing taken yet; `None` allows everything.
-    pub(crate) fn new(limit: Option<RateLimit>) -> Self {
-        let (interval, ahead) = limit.map_or((0, u64::MAX), |limit| {
-            let interval = NANOSECONDS_A_SECOND.div_ceil(limit.per_second.max(1).into());
-            (interval, interval * u64::from(limit.at_once.saturating_sub(1)))
-        });
+    /// Nothing taken yet.
+    pub(crate) fn new(limit: RateLimit) -> Self {
+        let (interval, ahead) = match (limit.per_second, limit.at_once) {
+            (Some(per_second), Some(at_once)) => {
+                let interval = NANOSECONDS_A_SECOND.div_ceil(per_second.max(1).into());
+                (interval, interval * u64::from(at_once.saturating_sub(1)))
+            }
+            _ => (0, u64::MAX),
+        };
         Self {
             interval,
             ahead,
             due: Timestamp::NONE,
         }
+    }
+
+    /// Puts another limit in the place of this one. The orders that were taken and whose share is not over yet count on.
+    pub(crate) fn change(&mut self, now: Timestamp, limit: RateLimit) {
+        let new = Self::new(limit);
+        let taken = match self.interval {
+            0 => 0,
+            interval => self.due.since(now).0.div_ceil(interval),
+        };
+        *self = Self {
+            due: now + Duration(taken.saturating_mul(new.interval)),
+            ..new
+        };
     }
 
     /// Whether one more order may be taken now.
@@ -51,8 +67,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const fn limit(per_second: u32, at_once: u32) -> RateLimit {
+        RateLimit {
+            per_second: Some(per_second),
+            at_once: Some(at_once),
+        }
+    }
+
     fn rate(per_second: u32, at_once: u32) -> Rate {
-        Rate::new(Some(RateLimit { per_second, at_once }))
+        Rate::new(limit(per_second, at_once))
     }
 
     /// How many orders pass that come at these times.
@@ -78,7 +101,21 @@ mod tests {
 
     #[test]
     fn without_a_limit_everything_passes() {
-        assert_eq!(passed(&mut Rate::new(None), [7; 100_000]), 100_000);
+        assert_eq!(passed(&mut Rate::new(RateLimit::NONE), [7; 100_000]), 100_000);
+    }
+
+    #[test]
+    fn what_was_taken_under_another_limit_counts_on_and_not_for_longer_than_the_new_one_says() {
+        const NOW: u64 = 1_000_000_000;
+        let mut slow = rate(1, 10);
+        assert_eq!(passed(&mut slow, [NOW; 20]), 10);
+        slow.change(Timestamp(NOW), limit(1_000, 12));
+        assert_eq!(passed(&mut slow, [NOW; 20]), 2);
+        assert_eq!(passed(&mut slow, [NOW + 12_000_000; 20]), 12);
+        slow.change(Timestamp(NOW + 12_000_000), limit(1, 5));
+        assert_eq!(passed(&mut slow, [NOW + 12_000_000; 20]), 0);
+        slow.change(Timestamp(NOW + 12_000_000), RateLimit::NONE);
+        assert_eq!(passed(&mut slow, [NOW + 12_000_000; 20]), 20);
     }
 
     proptest! {

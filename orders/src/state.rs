@@ -1,9 +1,14 @@
 //! The tables behind the order logic, how they are built, and what can be asked of them.
 
-use crate::config::{ConfigError, InstrumentState, OrdersConfig, RateLimit, RouteKey, SelfMatch};
+use crate::config::{
+    AccountLimits, ConfigError, FirmLimits, InstrumentLimits, InstrumentState, OrdersConfig, RouteKey, SelfMatch,
+    SessionLimits,
+};
 use crate::counters::Counters;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions};
+use crate::limit_table::LimitScope;
+use crate::limit_value::LimitError;
 use crate::limits::DONE_ORDERS;
 use crate::list::{Links, List};
 use crate::map::{Map, NIL};
@@ -17,7 +22,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use types::{
     AccountId, ClientOrderId, Duration, ExecId, ExecReport, InstrumentId, Notional, OrderId, SessionId, ShardId,
-    TradingDay, VenueId,
+    Timestamp, TradingDay, VenueId,
 };
 
 /// The orders of one shard. See the crate's page for how it is used.
@@ -27,6 +32,9 @@ pub struct Orders {
     /// Rises with every change, so that what was checked before a change is not accepted after it.
     pub(crate) version: u64,
     pub(crate) firm_killed: bool,
+    pub(crate) firm: FirmLimits,
+    /// By the index in [`LimitClass`](types::LimitClass).
+    pub(crate) classes: Vec<InstrumentLimits>,
     pub(crate) numbers: Numbers,
     pub(crate) exec_count: u64,
     pub(crate) instruments: Vec<InstrumentState>,
@@ -62,8 +70,7 @@ pub struct Orders {
 
 pub(crate) struct AccountState {
     pub(crate) id: AccountId,
-    pub(crate) limits: crate::config::AccountLimits,
-    pub(crate) shared_limit: bool,
+    pub(crate) limits: AccountLimits,
     pub(crate) killed: bool,
     pub(crate) rate: Rate,
     pub(crate) route: Option<VenueId>,
@@ -73,7 +80,7 @@ pub(crate) struct AccountState {
 pub(crate) struct SessionState {
     pub(crate) owner: u32,
     pub(crate) self_match: SelfMatch,
-    pub(crate) max_open_orders: u32,
+    pub(crate) limits: SessionLimits,
     pub(crate) cancel_on_disconnect: bool,
     pub(crate) killed: bool,
     pub(crate) rate: Rate,
@@ -136,6 +143,8 @@ impl Orders {
             day: TradingDay(0),
             version: 0,
             firm_killed: false,
+            firm: config.firm,
+            classes: config.classes.clone(),
             numbers: Numbers::new(config.shard, config.capacity.open_orders),
             exec_count: 0,
             instruments,
@@ -160,6 +169,7 @@ impl Orders {
             own_cancel_wait: config.own_cancel_wait,
             counters: Counters::new(),
         };
+        orders.add_overrides(config)?;
         orders.add_session_accounts(config)?;
         orders.add_routes(config)?;
         Ok(orders)
@@ -306,6 +316,17 @@ impl Orders {
         order.view(!self.venues[usize::from(order.venue.0)].is_up)
     }
 
+    fn add_overrides(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
+        for &(id, limit, value) in &config.overrides {
+            self.set_limit(Timestamp::NONE, LimitScope::Instrument(id), limit, value)
+                .map_err(|error| match error {
+                    LimitError::UnknownScope => ConfigError::UnknownInstrument(id),
+                    error => ConfigError::Override(id, limit, error),
+                })?;
+        }
+        Ok(())
+    }
+
     fn add_session_accounts(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
         for session in &config.sessions {
             let index = self.session(session.id).unwrap_or(NIL);
@@ -376,13 +397,9 @@ fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map
             lot_size: instrument.lot_size,
             venue: instrument.venue,
             limits,
+            class,
+            own: 0,
         });
-    }
-    for &(id, limits) in &config.overrides {
-        match index.find(u64::from(id.0), 0) {
-            NIL => return Err(ConfigError::UnknownInstrument(id)),
-            position => states[position as usize].limits = limits,
-        }
     }
     match states.iter().find(|state| !state.limits.are_valid()) {
         Some(state) => Err(ConfigError::InvalidInstrumentLimit(state.id)),
@@ -405,7 +422,6 @@ fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), Con
         states.push(AccountState {
             id: account.id,
             limits: account.limits,
-            shared_limit: account.shared_limit,
             killed: false,
             rate: Rate::new(account.limits.rate),
             route: None,
@@ -423,17 +439,17 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
         if session.id.0 == 0 || index[usize::from(session.id.0)] != NIL {
             return Err(ConfigError::DuplicateSession(session.id));
         }
-        if session.max_open_orders == 0 || !session.rate.is_none_or(RateLimit::is_valid) {
+        if !session.limits.are_valid() {
             return Err(ConfigError::InvalidSessionLimit(session.id));
         }
         index[usize::from(session.id.0)] = position;
         states.push(SessionState {
             owner: session.owner,
             self_match: session.self_match,
-            max_open_orders: session.max_open_orders,
+            limits: session.limits,
             cancel_on_disconnect: session.cancel_on_disconnect,
             killed: false,
-            rate: Rate::new(session.rate),
+            rate: Rate::new(session.limits.rate),
             route: None,
             last_client_order_id: ClientOrderId(0),
             orders: List::EMPTY,

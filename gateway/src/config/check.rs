@@ -13,8 +13,8 @@ use journal::Watermark;
 use net::CarrierConfig;
 use net::link::{LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
 use orders::{
-    AccountConfig, AccountLimits, Capacity, Collar, InstrumentLimits, MissingReference, Orders, OrdersConfig, Route,
-    RouteKey,
+    AccountConfig, AccountLimits, Capacity, Collar, FirmLimits, InstrumentLimits, Limit, LimitError, LimitScope,
+    LimitValue, MissingReference, Orders, OrdersConfig, Route, RouteKey,
 };
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
@@ -71,7 +71,6 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         // The order logic knows best what it cannot work with. What it allocated is given back at once.
         Orders::new(of_shard).map_err(|error| ConfigError(error.to_string()))?;
     }
-    let shared_limits = raw.accounts.iter().map(shared_limit).collect::<Result<_, _>>()?;
     let crossing_messages = crossing_messages(raw.capacity.crossing_messages, shards.len())?;
     let mut config = Config {
         instruments,
@@ -90,7 +89,6 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         venues,
         sessions,
         dictionaries,
-        shared_limits,
         crossing_messages,
         orders,
         fingerprint: 0,
@@ -431,7 +429,8 @@ fn orders(
             .iter()
             .map(|(name, class)| limits(name, class))
             .collect::<Result<_, _>>()?,
-        overrides: Vec::new(),
+        firm: FirmLimits {},
+        overrides: overrides(&raw.risk.instruments, instruments, shard)?,
         accounts: raw.accounts.iter().map(account).collect::<Result<_, _>>()?,
         sessions: raw.sessions.iter().map(sessions::orders).collect::<Result<_, _>>()?,
         venues: raw.venues.iter().map(|venue| order_venue(venue, shard)).collect(),
@@ -496,17 +495,39 @@ fn account(raw: &raw::Account) -> Result<AccountConfig, ConfigError> {
                 raw.max_orders_per_second,
                 raw.max_orders_at_once,
             )?,
+            max_open_notional: Some(notional(
+                &format!("account {}: max_open_notional", raw.id),
+                &raw.max_open_notional,
+            )?),
         },
-        shared_limit: true,
     })
 }
 
-fn shared_limit(raw: &raw::Account) -> Result<(AccountId, i64), ConfigError> {
-    let key = format!("account {}: max_open_notional", raw.id);
-    let limit = notional(&key, &raw.max_open_notional)?;
-    // Rounded down, as what is reserved is rounded up: never in favour of the client.
-    let limit = i64::try_from(limit.0 / 100_000).map_err(|_| ConfigError(format!("{key} is too high")))?;
-    Ok((AccountId(raw.id), limit))
+/// The limits that instruments of `shard` have in the place of their class's.
+fn overrides(
+    raw: &BTreeMap<String, toml::Table>,
+    instruments: &[Instrument],
+    shard: ShardId,
+) -> Result<Vec<(InstrumentId, Limit, LimitValue)>, ConfigError> {
+    let mut overrides = Vec::new();
+    for (symbol, limits) in raw {
+        let Some(instrument) = instruments.iter().find(|known| known.symbol.as_str() == symbol) else {
+            return Err(ConfigError(format!(
+                "risk.instruments.{symbol} is not in the instrument master"
+            )));
+        };
+        for (name, value) in limits {
+            let wrong = |what: String| ConfigError(format!("risk.instruments.{symbol}.{name} = {value}: {what}"));
+            let limit = Limit::from_name(name).ok_or_else(|| wrong(LimitError::NotHere.to_string()))?;
+            let value = LimitScope::Class(instrument.limit_class)
+                .parse(limit, &value.to_string())
+                .map_err(|error| wrong(error.to_string()))?;
+            if instrument.shard == shard {
+                overrides.push((instrument.id, limit, value));
+            }
+        }
+    }
+    Ok(overrides)
 }
 
 /// An amount of money in a config: decimal text, in currency units.
@@ -558,7 +579,7 @@ fn route(raw: &raw::Route, instruments: &[Instrument], names: &Names) -> Result<
 fn fingerprint(config: &Config, dictionaries: u64) -> u64 {
     let mut hash = Fnv::new();
     hash.add(&dictionaries.to_string());
-    hash.add(&format!("{:?}", (&config.orders, &config.shared_limits)));
+    hash.add(&format!("{:?}", config.orders));
     for session in &config.sessions {
         hash.add(&format!(
             "{:?}",

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub(crate) use tls::Fingerprint;
 
-use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
+use types::{AccountId, Instrument, InstrumentId, Notional, SessionId, ShardId, TradingDay, VenueId};
 
 /// A config that was checked: every name is resolved, every number is in its range.
 #[derive(Clone, Debug)]
@@ -55,8 +55,6 @@ pub struct Config {
     pub sessions: Vec<SessionConfig>,
     /// What messages of FIX sessions are checked against.
     pub dictionaries: Dictionaries,
-    /// Limits of accounts that span shards: open notional, 1e-4.
-    pub shared_limits: Vec<(AccountId, i64)>,
     /// Messages that a ring between two shards holds.
     pub crossing_messages: usize,
     /// What the order logic of each shard is told, by [`ShardId`].
@@ -264,6 +262,12 @@ impl Config {
         let of_first = self.orders.first().map_or(&[][..], |orders| &orders.sessions);
         let found = of_first.iter().find(|known| known.id == session);
         found.map_or_else(SelfMatch::default, |session| session.self_match)
+    }
+
+    /// Limits of accounts that span shards: open notional.
+    pub fn shared_limits(&self) -> impl Iterator<Item = (AccountId, Notional)> + '_ {
+        let accounts = self.orders.first().into_iter().flat_map(|orders| &orders.accounts);
+        accounts.filter_map(|account| Some((account.id, account.limits.max_open_notional?)))
     }
 
     /// Orders that a shard may have open.

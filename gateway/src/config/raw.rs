@@ -308,6 +308,9 @@ pub(super) enum SelfMatch {
 #[serde(deny_unknown_fields)]
 pub(super) struct Risk {
     pub(super) classes: BTreeMap<String, LimitClass>,
+    /// By symbol: limits in the place of the class's, by name.
+    #[serde(default)]
+    pub(super) instruments: BTreeMap<String, toml::Table>,
 }
 
 /// `[risk.classes.NAME]`. Every limit is explicit.

@@ -7,7 +7,7 @@ use super::{
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
-use orders::{RateLimit, SelfMatch};
+use orders::{RateLimit, SelfMatch, SessionLimits};
 use proto::fix::{CompId, Version};
 use std::path::Path;
 use std::sync::Arc;
@@ -104,20 +104,21 @@ pub(super) fn orders(raw: &raw::Session) -> Result<orders::SessionConfig, Config
             raw::SelfMatch::Both => SelfMatch::CancelBoth,
         },
         cancel_on_disconnect: raw.cancel_on_disconnect,
-        max_open_orders: raw.max_open_orders,
-        rate: rate(
-            &format!("session {}", raw.id),
-            raw.max_orders_per_second,
-            raw.max_orders_at_once,
-        )?,
+        limits: SessionLimits {
+            max_open_orders: raw.max_open_orders,
+            rate: rate(
+                &format!("session {}", raw.id),
+                raw.max_orders_per_second,
+                raw.max_orders_at_once,
+            )?,
+        },
     })
 }
 
 /// Both halves of a rate, or neither: then there is no limit.
-pub(super) fn rate(of: &str, per_second: Option<u32>, at_once: Option<u32>) -> Result<Option<RateLimit>, ConfigError> {
+pub(super) fn rate(of: &str, per_second: Option<u32>, at_once: Option<u32>) -> Result<RateLimit, ConfigError> {
     match (per_second, at_once) {
-        (None, None) => Ok(None),
-        (Some(per_second), Some(at_once)) => Ok(Some(RateLimit { per_second, at_once })),
+        (None, None) | (Some(_), Some(_)) => Ok(RateLimit { per_second, at_once }),
         _ => Err(ConfigError(format!(
             "{of}: max_orders_per_second and max_orders_at_once belong together"
         ))),

@@ -1,8 +1,9 @@
 //! A small firm: two instruments, three accounts, four sessions of two owners, two venues.
 
 use orders::{
-    AccountConfig, AccountLimits, Anomaly, Capacity, Collar, ForVenue, InstrumentLimits, MissingReference, Orders,
-    OrdersConfig, Reference, Report, Route, RouteKey, SelfMatch, SessionConfig, Sink, VenueConfig,
+    AccountConfig, AccountLimits, Anomaly, Capacity, Collar, FirmLimits, ForVenue, InstrumentLimits, MissingReference,
+    NOTIONAL_MAX, Orders, OrdersConfig, RateLimit, Reference, Report, Route, RouteKey, SelfMatch, SessionConfig,
+    SessionLimits, Sink, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -55,16 +56,16 @@ pub(crate) fn config() -> OrdersConfig {
         shard: ShardId(3),
         venue: VenueId(venue),
     };
-    let account = |id, max_quantity, units: i128, max_open_orders, shared_limit| AccountConfig {
+    let account = |id, max_quantity, units: i128, max_open_orders, has_shared_limit: bool| AccountConfig {
         id,
         limits: AccountLimits {
             max_quantity: Quantity(max_quantity),
             max_notional: Notional(units * i128::from(Price::UNIT)),
             max_open_orders,
             max_position: (id == TIGHT).then_some(Quantity(TIGHT_POSITION)),
-            rate: None,
+            rate: RateLimit::NONE,
+            max_open_notional: has_shared_limit.then_some(NOTIONAL_MAX),
         },
-        shared_limit,
     };
     let session = |index: usize, accounts: &[AccountId], cancel_on_disconnect| SessionConfig {
         id: SESSIONS[index],
@@ -72,8 +73,10 @@ pub(crate) fn config() -> OrdersConfig {
         owner: OWNERS[index],
         self_match: SelfMatch::CancelNewest,
         cancel_on_disconnect,
-        max_open_orders: SESSION_OPEN_ORDERS,
-        rate: None,
+        limits: SessionLimits {
+            max_open_orders: SESSION_OPEN_ORDERS,
+            rate: RateLimit::NONE,
+        },
     };
     let limits = InstrumentLimits {
         max_quantity: Quantity(50),
@@ -96,6 +99,7 @@ pub(crate) fn config() -> OrdersConfig {
         shard: ShardId(3),
         instruments: vec![instrument(ALPHA, "ALPHA", 100, 0, 0), instrument(BETA, "BETA", 1, 1, 0)],
         classes: vec![limits, without_collar],
+        firm: FirmLimits {},
         overrides: vec![],
         accounts: vec![
             account(SHARED, 1_000, 1_000_000, 1_000, true),

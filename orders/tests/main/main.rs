@@ -2,6 +2,7 @@
 
 mod control;
 mod fixture;
+mod limits;
 mod model;
 mod races;
 mod reasons;

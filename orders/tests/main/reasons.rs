@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AccountLimits, Capacity, Collar, ConfigError, InstrumentLimits, KillScope, MissingReference, Orders, OrdersConfig,
-    QUANTITY_MAX, RateLimit, Reference, Route, RouteKey,
+    AccountLimits, Capacity, Collar, ConfigError, KillScope, Limit, LimitError, LimitValue, MissingReference, Orders,
+    OrdersConfig, QUANTITY_MAX, RateLimit, Reference, Route, RouteKey,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, LimitClass, NewOrder, Notional, OrderId,
@@ -344,12 +344,12 @@ fn a_position_is_limited_as_if_all_open_orders_of_its_side_traded() {
 fn a_rate_holds_back_new_orders_and_no_cancel() {
     for of_session in [true, false] {
         let mut config = config();
-        let rate = Some(RateLimit {
-            per_second: 10,
-            at_once: 2,
-        });
+        let rate = RateLimit {
+            per_second: Some(10),
+            at_once: Some(2),
+        };
         if of_session {
-            config.sessions[0].rate = rate;
+            config.sessions[0].limits.rate = rate;
         } else {
             config.accounts[1].limits.rate = rate;
         }
@@ -846,7 +846,7 @@ fn a_refused_change_tells_of_the_order_as_it_stays() {
 #[test]
 fn a_config_that_contradicts_itself_does_not_start() {
     type Change = fn(&mut OrdersConfig);
-    let cases: [(Change, ConfigError); 23] = [
+    let cases: [(Change, ConfigError); 24] = [
         (|config| config.capacity.open_orders = 0, ConfigError::Capacity),
         (|config| config.capacity.positions = u32::MAX, ConfigError::Capacity),
         (
@@ -891,8 +891,18 @@ fn a_config_that_contradicts_itself_does_not_start() {
             ConfigError::InvalidInstrumentLimit(ALPHA),
         ),
         (
-            |config| config.overrides.push((InstrumentId(1), config.classes[0])),
+            |config| {
+                let own = (InstrumentId(1), Limit::MaxQuantity, LimitValue::Count(1));
+                config.overrides.push(own);
+            },
             ConfigError::UnknownInstrument(InstrumentId(1)),
+        ),
+        (
+            |config| {
+                let own = (ALPHA, Limit::MaxQuantity, LimitValue::Count(0));
+                config.overrides.push(own);
+            },
+            ConfigError::Override(ALPHA, Limit::MaxQuantity, LimitError::Invalid),
         ),
         (
             |config| config.accounts[1].id = SHARED,
@@ -908,10 +918,10 @@ fn a_config_that_contradicts_itself_does_not_start() {
         ),
         (
             |config| {
-                config.sessions[1].rate = Some(RateLimit {
-                    per_second: 0,
-                    at_once: 1,
-                });
+                config.sessions[1].limits.rate = RateLimit {
+                    per_second: Some(0),
+                    at_once: Some(1),
+                };
             },
             ConfigError::InvalidSessionLimit(SESSIONS[1]),
         ),
@@ -924,7 +934,7 @@ fn a_config_that_contradicts_itself_does_not_start() {
             ConfigError::DuplicateSession(SessionId(0)),
         ),
         (
-            |config| config.sessions[1].max_open_orders = 0,
+            |config| config.sessions[1].limits.max_open_orders = 0,
             ConfigError::InvalidSessionLimit(SESSIONS[1]),
         ),
         (
@@ -955,11 +965,7 @@ fn a_config_that_contradicts_itself_does_not_start() {
 #[test]
 fn an_override_takes_the_place_of_the_class() {
     let mut config = config();
-    let limits = InstrumentLimits {
-        max_quantity: Quantity(3),
-        ..config.classes[0]
-    };
-    config.overrides.push((ALPHA, limits));
+    config.overrides.push((ALPHA, Limit::MaxQuantity, LimitValue::Count(3)));
     config.accounts[1].limits = AccountLimits {
         max_quantity: Quantity(100),
         ..config.accounts[1].limits

@@ -1,0 +1,150 @@
+//! The limits by name: where each may stand, how it is written, read and changed. One table; a new limit is a line in it.
+
+use crate::config::{AccountLimits, FirmLimits, InstrumentLimits, SessionLimits};
+use crate::limit_value::{Field, LimitError, LimitValue, OF_CLASS, parse_as, unquoted};
+use types::{AccountId, InstrumentId, LimitClass, SessionId};
+
+/// Where a limit stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LimitScope {
+    /// For all orders.
+    Firm,
+    /// For each instrument of a class that has not its own in its place.
+    Class(LimitClass),
+    /// For one instrument, in the place of its class's.
+    Instrument(InstrumentId),
+    /// For one account.
+    Account(AccountId),
+    /// For one session.
+    Session(SessionId),
+}
+
+/// A limit for each line: its number in journals, which never changes, the key of the config, and its field by scope. A class has
+/// what an instrument has.
+macro_rules! limits {
+    ($(
+        $name:ident = $number:literal, $key:literal,
+        $(firm.$($firm:ident).+)?
+        $(instrument.$($instrument:ident).+)?
+        $(account.$($account:ident).+)?
+        $(session.$($session:ident).+)?;
+    )*) => {
+        /// The limits that can be changed, by the key of the config.
+        #[allow(missing_docs, reason = "the table has their keys, which docs/risk.md explains")]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[repr(u8)]
+        pub enum Limit {
+            $($name = $number,)*
+        }
+
+        impl Limit {
+            /// All, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its key in the config.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $key,)*
+                }
+            }
+
+            /// From its number in journals.
+            #[must_use]
+            pub const fn from_u8(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+        }
+
+        fields!(FirmLimits: $($(Limit::$name => $($firm).+;)?)*);
+        fields!(InstrumentLimits: $($(Limit::$name => $($instrument).+;)?)*);
+        fields!(AccountLimits: $($(Limit::$name => $($account).+;)?)*);
+        fields!(SessionLimits: $($(Limit::$name => $($session).+;)?)*);
+    };
+}
+
+/// Reads and writes the limits of one kind of scope by name.
+macro_rules! fields {
+    ($limits:ident: $($name:path => $($field:ident).+;)*) => {
+        #[allow(
+            unused_variables,
+            unused_mut,
+            unreachable_code,
+            clippy::match_single_binding,
+            clippy::missing_const_for_fn,
+            reason = "a scope may have no limits yet"
+        )]
+        impl $limits {
+            /// A limit; `None` when there is no such limit here.
+            #[must_use]
+            pub fn value(&self, limit: Limit) -> Option<LimitValue> {
+                match limit {
+                    $($name => Some(self.$($field).+.value()),)*
+                    _ => None,
+                }
+            }
+
+            /// These limits with one changed.
+            pub(crate) fn with(mut self, limit: Limit, value: LimitValue) -> Result<Self, LimitError> {
+                match limit {
+                    $($name => self.$($field).+.set(value)?,)*
+                    _ => return Err(LimitError::NotHere),
+                }
+                if self.are_valid() { Ok(self) } else { Err(LimitError::Invalid) }
+            }
+
+            /// Reads a limit as the config has it.
+            fn parse(limit: Limit, text: &str) -> Result<LimitValue, LimitError> {
+                match limit {
+                    $($name => parse_as(|limits: &Self| &limits.$($field).+, text),)*
+                    _ => Err(LimitError::NotHere),
+                }
+            }
+        }
+    };
+}
+
+limits! {
+    MaxQuantity = 1, "max_quantity_lots", instrument.max_quantity account.max_quantity;
+    MaxNotional = 2, "max_notional", instrument.max_notional account.max_notional;
+    Collar = 3, "collar", instrument.collar;
+    ReferenceMaxAge = 4, "reference_max_age_ms", instrument.stale_after;
+    ReferenceMissing = 5, "reference_missing", instrument.missing_reference;
+    MarketOrders = 6, "market_orders", instrument.market_orders;
+    MaxOpenOrders = 7, "max_open_orders", account.max_open_orders session.max_open_orders;
+    MaxOrdersPerSecond = 8, "max_orders_per_second", account.rate.per_second session.rate.per_second;
+    MaxOrdersAtOnce = 9, "max_orders_at_once", account.rate.at_once session.rate.at_once;
+    MaxPosition = 10, "max_position_lots", account.max_position;
+    MaxOpenNotional = 11, "max_open_notional", account.max_open_notional;
+}
+
+impl Limit {
+    /// From its key in the config.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|limit| limit.name() == name)
+    }
+}
+
+impl LimitScope {
+    /// Reads the value of a limit that stands here: as the config has it, with or without quotes; `none` where it may be
+    /// absent; `class` for an instrument that is to have its class's again.
+    ///
+    /// # Errors
+    /// The limit does not stand here, or the text is no value of it.
+    pub fn parse(self, limit: Limit, text: &str) -> Result<LimitValue, LimitError> {
+        match self {
+            Self::Firm => FirmLimits::parse(limit, text),
+            Self::Class(_) => InstrumentLimits::parse(limit, text),
+            Self::Instrument(_) => match InstrumentLimits::parse(limit, text) {
+                Err(LimitError::Form { .. }) if unquoted(text) == OF_CLASS => Ok(LimitValue::OfClass),
+                other => other,
+            },
+            Self::Account(_) => AccountLimits::parse(limit, text),
+            Self::Session(_) => SessionLimits::parse(limit, text),
+        }
+    }
+}

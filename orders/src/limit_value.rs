@@ -1,0 +1,373 @@
+//! What a limit may be: how it is written in a config, on the screen and in a journal.
+
+use crate::config::{Collar, MissingReference};
+use core::fmt;
+use types::{Duration, Notional, Price, Quantity};
+
+/// What a limit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitValue {
+    /// There is no such limit.
+    None,
+    /// Of an instrument: what its class has.
+    OfClass,
+    /// Lots or orders.
+    Count(u64),
+    /// Money, 1e-9.
+    Amount(Notional),
+    /// How old something may be.
+    Age(Duration),
+    /// Whether something is allowed.
+    Switch(bool),
+    /// What holds without a reference price.
+    MissingReference(MissingReference),
+    /// The widths of a collar; `None`: it is off.
+    Collar(Option<Collar>),
+}
+
+/// Why a limit stays as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitError {
+    /// The scope does not exist.
+    UnknownScope,
+    /// There is no such limit at this scope.
+    NotHere,
+    /// The value is none of this limit.
+    Form {
+        /// What would be.
+        form: &'static str,
+        /// Whether there may be no such limit.
+        or_none: bool,
+    },
+    /// The value is zero or too high, or lacks another limit that belongs to it.
+    Invalid,
+}
+
+/// The type of a limit in the structs of the config.
+pub(crate) trait Field: Sized {
+    /// What a text must be.
+    const FORM: &'static str;
+
+    /// What a value that is none of this limit is told.
+    const WRONG: LimitError = LimitError::Form {
+        form: Self::FORM,
+        or_none: false,
+    };
+
+    fn value(&self) -> LimitValue;
+
+    /// From the form in which it is kept; `None` when it is another limit's.
+    fn from_value(value: LimitValue) -> Option<Self>;
+
+    /// From a config's text without quotes.
+    fn parse(text: &str) -> Option<Self>;
+
+    /// Puts a value in the place of this one.
+    fn set(&mut self, value: LimitValue) -> Result<(), LimitError> {
+        *self = Self::from_value(value).ok_or(Self::WRONG)?;
+        Ok(())
+    }
+}
+
+/// What ends an instrument's own limit.
+pub(crate) const OF_CLASS: &str = "class";
+
+/// Reads the type of a field.
+pub(crate) fn parse_as<L, F: Field>(_: impl Fn(&L) -> &F, text: &str) -> Result<LimitValue, LimitError> {
+    let field = F::parse(unquoted(text)).ok_or(F::WRONG)?;
+    Ok(field.value())
+}
+
+/// A string of a config, or what has no quotes there.
+pub(crate) fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.unwrap_or(text)
+}
+
+/// A whole number as TOML has it: `1_000`.
+fn count(text: &str) -> Option<u64> {
+    if text.starts_with('_') || text.ends_with('_') || text.contains("__") {
+        return None;
+    }
+    let mut value: u64 = 0;
+    for byte in text.bytes().filter(|&byte| byte != b'_') {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        value = value.checked_mul(10)?.checked_add(digit)?;
+    }
+    (!text.is_empty()).then_some(value)
+}
+
+impl Field for u32 {
+    const FORM: &'static str = "a whole number, such as 10_000";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Count((*self).into())
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Count(count) => count.try_into().ok(),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        count(text)?.try_into().ok()
+    }
+}
+
+impl Field for Quantity {
+    const FORM: &'static str = "lots, such as 10_000";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Count(self.0)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Count(count) => Some(Self(count)),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        count(text).map(Self)
+    }
+}
+
+impl Field for Notional {
+    const FORM: &'static str = "an amount in currency units, such as \"1000000\" or \"250000.50\"";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Amount(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Amount(amount) => Some(amount),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let amount = Price::parse(text.as_bytes())?;
+        Some(Self(amount.0.into()))
+    }
+}
+
+impl Field for Duration {
+    const FORM: &'static str = "milliseconds, such as 60_000";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Age(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Age(age) => Some(age),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        count(text)?.checked_mul(NANOSECONDS_A_MILLISECOND).map(Self)
+    }
+}
+
+impl Field for bool {
+    const FORM: &'static str = "true or false";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Switch(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Switch(is_on) => Some(is_on),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+impl Field for MissingReference {
+    const FORM: &'static str = "\"master\" or \"refuse\"";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::MissingReference(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::MissingReference(missing) => Some(missing),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "refuse" => Some(Self::Refuse),
+            "master" => Some(Self::UseMaster),
+            _ => None,
+        }
+    }
+}
+
+impl Field for Option<Collar> {
+    const FORM: &'static str = "\"off\", or { basis_points = 500, ticks = 100 } with one or both";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Collar(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Collar(collar) => Some(collar),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "off" {
+            return Some(None);
+        }
+        let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+        let mut collar = Collar {
+            basis_points: None,
+            ticks: None,
+        };
+        for part in inner.split(',') {
+            let (key, width) = part.split_once('=')?;
+            let place = match key.trim() {
+                "basis_points" => &mut collar.basis_points,
+                "ticks" => &mut collar.ticks,
+                _ => return None,
+            };
+            if place.replace(u32::parse(width.trim())?).is_some() {
+                return None;
+            }
+        }
+        Some(Some(collar))
+    }
+}
+
+/// A limit that may be absent.
+impl<F: Field> Field for Option<F> {
+    const FORM: &'static str = F::FORM;
+    const WRONG: LimitError = LimitError::Form {
+        form: F::FORM,
+        or_none: true,
+    };
+
+    fn value(&self) -> LimitValue {
+        self.as_ref().map_or(LimitValue::None, Field::value)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::None => Some(None),
+            value => F::from_value(value).map(Some),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "none" => Some(None),
+            text => F::parse(text).map(Some),
+        }
+    }
+}
+
+impl LimitValue {
+    /// For a journal: what it is, and how much.
+    #[must_use]
+    pub fn to_parts(self) -> (u8, i128) {
+        match self {
+            Self::None => (0, 0),
+            Self::OfClass => (1, 0),
+            Self::Count(count) => (2, count.into()),
+            Self::Amount(amount) => (3, amount.0),
+            Self::Age(age) => (4, age.0.into()),
+            Self::Switch(is_on) => (5, is_on.into()),
+            Self::MissingReference(MissingReference::Refuse) => (6, 0),
+            Self::MissingReference(MissingReference::UseMaster) => (6, 1),
+            Self::Collar(None) => (7, 0),
+            Self::Collar(Some(collar)) => {
+                let width = |width: Option<u32>| width.map_or(0, |width| i128::from(width) + 1);
+                (8, width(collar.basis_points) << 64 | width(collar.ticks))
+            }
+        }
+    }
+
+    /// From what [`to_parts`](Self::to_parts) gave; `None` for anything else.
+    #[must_use]
+    pub fn from_parts(kind: u8, amount: i128) -> Option<Self> {
+        let value = match (kind, amount) {
+            (0, _) => Self::None,
+            (1, _) => Self::OfClass,
+            (2, _) => Self::Count(amount.try_into().ok()?),
+            (3, _) => Self::Amount(Notional(amount)),
+            (4, _) => Self::Age(Duration(amount.try_into().ok()?)),
+            (5, _) => Self::Switch(amount == 1),
+            (6, 0) => Self::MissingReference(MissingReference::Refuse),
+            (6, _) => Self::MissingReference(MissingReference::UseMaster),
+            (7, _) => Self::Collar(None),
+            (8, _) => {
+                let width = |width: i128| match width {
+                    0 => Some(None),
+                    width => u32::try_from(width - 1).ok().map(Some),
+                };
+                Self::Collar(Some(Collar {
+                    basis_points: width(amount >> 64)?,
+                    ticks: width(amount & i128::from(u64::MAX))?,
+                }))
+            }
+            _ => return None,
+        };
+        // Whatever has another form was written by nobody.
+        (value.to_parts() == (kind, amount)).then_some(value)
+    }
+}
+
+/// As a config has it, without quotes.
+impl fmt::Display for LimitValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.pad("none"),
+            Self::OfClass => f.pad(OF_CLASS),
+            Self::Count(count) => count.fmt(f),
+            Self::Amount(amount) => match i64::try_from(amount.0) {
+                Ok(units) => Price(units).fmt(f),
+                Err(_) => write!(f, "{}e-9", amount.0),
+            },
+            Self::Age(age) => (age.0 / NANOSECONDS_A_MILLISECOND).fmt(f),
+            Self::Switch(is_on) => is_on.fmt(f),
+            Self::MissingReference(MissingReference::Refuse) => f.pad("refuse"),
+            Self::MissingReference(MissingReference::UseMaster) => f.pad("master"),
+            Self::Collar(None) => f.pad("off"),
+            Self::Collar(Some(collar)) => match (collar.basis_points, collar.ticks) {
+                (Some(points), Some(ticks)) => write!(f, "{{ basis_points = {points}, ticks = {ticks} }}"),
+                (Some(points), None) => write!(f, "{{ basis_points = {points} }}"),
+                (None, Some(ticks)) => write!(f, "{{ ticks = {ticks} }}"),
+                (None, None) => f.write_str("{}"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownScope => f.write_str("the config has none such"),
+            Self::NotHere => f.write_str("there is no such limit here"),
+            Self::Form { form, or_none } => write!(f, "it must be {form}{}", if *or_none { "; or none" } else { "" }),
+            Self::Invalid => f.write_str("it is zero or too high, or a rate without its max_orders_at_once"),
+        }
+    }
+}
+
+const NANOSECONDS_A_MILLISECOND: u64 = 1_000_000;
