@@ -2,14 +2,15 @@
 
 use crate::Failure;
 use ::gateway::config::Config;
-use ::gateway::control::{Request, Scope};
+use ::gateway::control::{LimitScopeName, Request, Scope};
 use clap::{Args as ClapArgs, Subcommand};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// Asks a running gateway, at the `[control]` socket of its config: kill switches, mass cancels, open orders, a recount.
+/// Asks a running gateway, at the `[control]` socket of its config: limits, kill switches, mass cancels, open orders, a
+/// recount.
 /// Answers are lines of JSON; exit status 1 when it refused.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Args {
@@ -49,6 +50,16 @@ enum Ask {
         #[arg(long, value_name = "ID")]
         session: Option<u16>,
     },
+    /// Show limits, and who said so: of one scope, or all but for instruments' that are their class's.
+    Limits {
+        #[command(subcommand)]
+        scope: Option<LimitScopeArg>,
+    },
+    /// Change a limit: in force for the next order, over restarts too. What is open stays.
+    Set {
+        #[command(subcommand)]
+        limit: SetArg,
+    },
     /// Recount exposure, lists and indexes from the open orders. A shard with many stands still meanwhile.
     Audit,
 }
@@ -67,6 +78,78 @@ enum ScopeArg {
         /// Its id in the config.
         id: u16,
     },
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum LimitScopeArg {
+    /// Those for all orders.
+    Firm,
+    /// A class of instruments.
+    Class {
+        /// Its name in the config.
+        name: String,
+    },
+    /// One instrument.
+    Instrument {
+        /// Its symbol.
+        symbol: String,
+    },
+    /// One account.
+    Account {
+        /// Its id in the config.
+        id: u32,
+    },
+    /// One session.
+    Session {
+        /// Its id in the config.
+        id: u16,
+    },
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum SetArg {
+    /// For all orders.
+    Firm {
+        #[command(flatten)]
+        limit: LimitArg,
+    },
+    /// For the instruments of a class that have not their own.
+    Class {
+        /// Its name in the config.
+        class: String,
+        #[command(flatten)]
+        limit: LimitArg,
+    },
+    /// For one instrument, in the place of its class's.
+    Instrument {
+        /// Its symbol.
+        symbol: String,
+        #[command(flatten)]
+        limit: LimitArg,
+    },
+    /// For one account.
+    Account {
+        /// Its id in the config.
+        id: u32,
+        #[command(flatten)]
+        limit: LimitArg,
+    },
+    /// For one session.
+    Session {
+        /// Its id in the config.
+        id: u16,
+        #[command(flatten)]
+        limit: LimitArg,
+    },
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+struct LimitArg {
+    /// The limit's key in the config.
+    name: String,
+    /// What it is to be, in the units of the config: `1_000`, `250000.50`, `'{ ticks = 5 }'`, `off`, `true`, `master`;
+    /// `none` where the limit may be absent, `class` for an instrument that is to have its class's again.
+    value: String,
 }
 
 /// Asks, and prints the answers.
@@ -98,14 +181,45 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Ask {
-    const fn request(&self) -> Request {
-        match *self {
+    fn request(&self) -> Request {
+        match self {
             Self::Kill { scope } => Request::Kill(scope.scope()),
             Self::Revive { scope } => Request::Revive(scope.scope()),
             Self::Cancel { scope } => Request::Cancel(scope.scope()),
             Self::Killed { scope } => Request::Killed(scope.scope()),
-            Self::Orders { session } => Request::Orders { session },
+            Self::Orders { session } => Request::Orders { session: *session },
+            Self::Limits { scope } => Request::Limits(scope.clone().map(LimitScopeArg::name)),
+            Self::Set { limit } => limit.clone().request(),
             Self::Audit => Request::Audit,
+        }
+    }
+}
+
+impl SetArg {
+    fn request(self) -> Request {
+        let (scope, limit) = match self {
+            Self::Firm { limit } => (LimitScopeName::Firm, limit),
+            Self::Class { class, limit } => (LimitScopeName::Class(class), limit),
+            Self::Instrument { symbol, limit } => (LimitScopeName::Instrument(symbol), limit),
+            Self::Account { id, limit } => (LimitScopeName::Account(id), limit),
+            Self::Session { id, limit } => (LimitScopeName::Session(id), limit),
+        };
+        Request::Set {
+            scope,
+            limit: limit.name,
+            value: limit.value,
+        }
+    }
+}
+
+impl LimitScopeArg {
+    fn name(self) -> LimitScopeName {
+        match self {
+            Self::Firm => LimitScopeName::Firm,
+            Self::Class { name } => LimitScopeName::Class(name),
+            Self::Instrument { symbol } => LimitScopeName::Instrument(symbol),
+            Self::Account { id } => LimitScopeName::Account(id),
+            Self::Session { id } => LimitScopeName::Session(id),
         }
     }
 }

@@ -183,8 +183,12 @@ fn print_limits_left_out(config: &Config) {
     let Some(orders) = config.orders.first() else { return };
     let accounts = orders.accounts.iter().map(|account| account.limits);
     let without_position = accounts.clone().filter(|limits| limits.max_position.is_none()).count();
-    let without_rate = accounts.filter(|limits| limits.rate.is_none()).count();
-    let sessions = orders.sessions.iter().filter(|session| session.rate.is_none()).count();
+    let without_rate = accounts.filter(|limits| limits.rate.per_second.is_none()).count();
+    let sessions = orders
+        .sessions
+        .iter()
+        .filter(|session| session.limits.rate.per_second.is_none())
+        .count();
     let (all_accounts, all_sessions) = (orders.accounts.len(), orders.sessions.len());
     println!(
         "no position limit: {without_position} of {all_accounts} accounts; no rate limit: {without_rate} of {all_accounts} \

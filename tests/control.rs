@@ -2,6 +2,8 @@
 
 use crate::market::{Market, Program};
 use crate::trader::Trader;
+use std::fs;
+use std::path::Path;
 use types::Side;
 
 /// Two shards: the trader's session is on the first, the second instrument on the other.
@@ -29,6 +31,15 @@ impl Desk {
         }
     }
 
+    /// The gateway is killed, and starts again.
+    fn restart(&mut self) {
+        self.gateway.kill();
+        self.trader
+            .wait("the end of its connection", |trader| !trader.is_connected());
+        self.gateway = self.market.gateway("gateway-again");
+        self.trader.connect();
+    }
+
     /// What `tickgate ctl` printed, and whether it succeeded.
     fn ctl(&self, arguments: &[&str]) -> (bool, String) {
         let (status, text) = self.market.run(&[&["ctl", "-c", "gateway.toml"], arguments].concat());
@@ -44,9 +55,10 @@ impl Desk {
     /// An order in the instrument of each shard, and the answers to both. Gives how many of them were accepted.
     fn orders(&mut self) -> usize {
         let before = self.trader.accepted();
+        let answered = self.trader.orders.len() + 2;
         self.trader.order(Side::Buy, 1, "101.37");
         self.trader.order(Side::Buy, 2, "42.18");
-        self.trader.wait("answers", Trader::is_answered);
+        self.trader.wait("answers", |trader| trader.orders.len() == answered);
         self.trader.accepted() - before
     }
 }
@@ -73,11 +85,7 @@ fn a_kill_switch_cancels_and_refuses_on_every_shard_until_it_is_turned_off_over_
         "{audit}"
     );
 
-    desk.gateway.kill();
-    desk.trader
-        .wait("the end of its connection", |trader| !trader.is_connected());
-    desk.gateway = desk.market.gateway("gateway-again");
-    desk.trader.connect();
+    desk.restart();
     assert!(desk.done(&["killed", "session", "2"]).contains(r#""killed":true"#));
     assert!(desk.done(&["killed", "firm"]).contains(r#""killed":false"#));
     assert_eq!(desk.orders(), 0);
@@ -93,6 +101,133 @@ fn a_kill_switch_cancels_and_refuses_on_every_shard_until_it_is_turned_off_over_
     for shard in 0..2 {
         desk.market.assert_replay_is_identical(shard);
     }
+}
+
+#[test]
+fn a_limit_is_changed_for_the_next_order_on_every_shard_over_a_kill_and_a_restart_too() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.orders(), 2);
+    let before = desk.done(&["limits", "account", "2"]);
+    let lots = r#""scope":{"account":2},"limit":"max_quantity_lots","value":"#;
+    assert!(
+        before.contains(&format!(r#"{lots}"10000","from":"config""#)),
+        "{before}"
+    );
+
+    // The class has both instruments, one on each shard; then one of them has its own.
+    let set = desk.done(&["set", "class", "default", "max_quantity_lots", "9"]);
+    assert!(set.contains(r#"{"done":{"number":1}}"#), "{set}");
+    assert_eq!(desk.orders(), 0);
+    assert_eq!(desk.trader.open(), 2, "a change ends nothing");
+    desk.done(&["set", "instrument", "BRVO", "max_quantity_lots", "1_000"]);
+    assert_eq!(desk.orders(), 1);
+    // Two orders of 10 lots are open and one is accepted: less than that shared by the shards is no more.
+    desk.done(&["set", "class", "default", "max_quantity_lots", "1000"]);
+    desk.done(&["set", "account", "2", "max_open_notional", "1"]);
+    assert_eq!(desk.orders(), 0);
+    let shown = desk.done(&["limits"]);
+    for line in [
+        r#"{"class":"default"},"limit":"max_quantity_lots","value":"1000","from":{"change":{"number":3,"operator":"#,
+        r#"{"instrument":"BRVO"},"limit":"max_quantity_lots","value":"1000","from":{"change":{"number":2,"operator":"#,
+        r#"{"account":2},"limit":"max_open_notional","value":"1","from":{"change":{"number":4,"operator":"#,
+    ] {
+        assert_eq!(shown.matches(line).count(), 1, "{line} in {shown}");
+    }
+    assert!(!shown.contains("ALFA"), "what is its class's is not repeated: {shown}");
+
+    desk.restart();
+    assert_eq!(desk.done(&["limits"]), shown);
+    assert_eq!(desk.orders(), 0);
+    desk.done(&["set", "account", "2", "max_open_notional", "500000000"]);
+    assert_eq!(desk.orders(), 2);
+    let own = desk.done(&["set", "instrument", "BRVO", "max_quantity_lots", "class"]);
+    assert!(own.contains(r#"{"done":{"number":6}}"#), "{own}");
+    let of_class = desk.done(&["limits", "instrument", "BRVO"]);
+    assert!(
+        of_class.contains(r#""limit":"max_quantity_lots","value":"1000","from":{"class":"default"}"#),
+        "{of_class}"
+    );
+
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
+#[test]
+fn a_change_that_one_shard_alone_heard_of_is_made_on_the_other_at_the_next_start() {
+    let mut desk = Desk::new();
+    desk.done(&["set", "account", "2", "max_notional", "5000"]);
+    desk.trader.hang_up();
+    desk.gateway.stop();
+    // What the second shard knows before the change is what it would know, had the process died between the two.
+    let journal = desk.market.path("gateway-journal/shard-1");
+    let before = desk.market.path("shard-1-before");
+    copy(&journal, &before);
+    desk.gateway = desk.market.gateway("gateway-that-changes");
+    desk.done(&["set", "class", "default", "max_quantity_lots", "9"]);
+    desk.gateway.stop();
+    fs::remove_dir_all(&journal).expect("the journal is there");
+    fs::rename(&before, &journal).expect("the journal is back");
+
+    desk.gateway = desk.market.gateway("gateway-again");
+    desk.gateway.wait_for("is given again");
+    desk.trader.connect();
+    assert_eq!(desk.orders(), 0);
+    let set = desk.done(&["set", "class", "default", "max_quantity_lots", "10"]);
+    assert!(set.contains(r#"{"done":{"number":3}}"#), "{set}");
+    assert_eq!(desk.orders(), 2);
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
+/// The files of a folder, into a new one.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
+    }
+}
+
+#[test]
+fn a_change_that_is_none_is_refused_with_its_reason_and_changes_nothing() {
+    let mut desk = Desk::new();
+    let before = desk.done(&["limits"]);
+    for (change, reason) in [
+        ("account 99 max_notional 5", "the config has no account 99"),
+        ("session 99 max_open_orders 5", "the config has no session 99"),
+        ("class other max_notional 5", "the config has no class other"),
+        ("instrument OTHR max_notional 5", "the config has no instrument OTHR"),
+        ("account 2 max_notionals 5", "max_notionals is no limit"),
+        (
+            "account 2 collar off",
+            "account 2: collar = off: there is no such limit here",
+        ),
+        (
+            "account 2 max_quantity_lots 0",
+            "account 2: max_quantity_lots = 0: it is zero",
+        ),
+        ("account 2 max_quantity_lots none", "it must be lots"),
+        ("account 2 max_notional 1e6", "it must be an amount"),
+        ("session 2 max_open_orders none", "it must be a whole number"),
+        ("session 2 max_orders_per_second 5", "max_orders_at_once"),
+        ("instrument BRVO max_quantity_lots 0", "it is zero or too high"),
+    ] {
+        let words = change.split(' ').collect::<Vec<_>>();
+        let (is_done, text) = desk.ctl(&[&["set"], &words[..]].concat());
+        assert!(!is_done && text.contains(reason), "{change}: {text}");
+    }
+    let (is_done, text) = desk.ctl(&["limits", "account", "99"]);
+    assert!(!is_done && text.contains("the config has no account 99"), "{text}");
+    assert_eq!(desk.done(&["limits"]), before);
+    assert_eq!(desk.orders(), 2);
+    // Nothing of it was given a number.
+    let set = desk.done(&["set", "account", "2", "max_quantity_lots", "9"]);
+    assert!(set.contains(r#"{"done":{"number":1}}"#), "{set}");
+    assert_eq!(desk.orders(), 0);
 }
 
 #[test]

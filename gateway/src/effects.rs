@@ -4,8 +4,8 @@ use crate::crossing::Lane;
 use latency::Tap;
 use proto::fix::{CloseReason, Recall};
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, Request, SequenceNumber,
-    SessionId, ShardId, VenueId,
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, Notional, OrderId, Reason, Request,
+    SequenceNumber, SessionId, ShardId, VenueId,
 };
 
 /// All that a shard asks of the world, and all that it does to it.
@@ -42,6 +42,9 @@ pub trait Effects {
 
     /// Gives back what was reserved and is not needed any more.
     fn release_shared(&mut self, account: AccountId, amount: i64);
+
+    /// The account's limit that spans shards is another from now on.
+    fn limit_shared(&mut self, account: AccountId, limit: Notional);
 
     /// Whether a cancel that waits to be sent finds room on the venue link now.
     fn room_for_cancel(&mut self, venue: VenueId) -> bool;

@@ -112,6 +112,9 @@ impl Gateway {
         let (mut wires, desks) = control::wires(config.shards.len());
         let given = recovered.iter().map(|found| found.shard.given()).collect::<Vec<_>>();
         let controlled = control::catch_up(&given, &mut wires);
+        for found in &recovered {
+            found.shard.log_changed_limits(&config);
+        }
         let (recalls, seekers) = recalls(&config)?;
         let statuses = config
             .shards
@@ -294,7 +297,12 @@ impl Gateway {
             self.door_status,
         )?;
         let control = match &self.config.control {
-            Some(path) => Some(Control::open(path, self.wires, self.controlled)?),
+            Some(path) => Some(Control::open(
+                path,
+                Arc::clone(&self.config),
+                self.wires,
+                self.controlled,
+            )?),
             None => None,
         };
         let entrances = Entrances {

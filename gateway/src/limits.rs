@@ -136,7 +136,10 @@ pub const CONTROL_ANSWERS: usize = 1_024;
 /// Orders of operators that a shard remembers, to give them to a shard that a crash kept from hearing of them.
 pub const CONTROL_ORDERS_REMEMBERED: usize = 16;
 
-/// Places for open orders that one turn looks at for an operator's list.
+/// Limits that may differ from the config at a time, by operators' orders.
+pub const MAX_CHANGED_LIMITS: usize = 4_096;
+
+/// Places for open orders, or scopes of limits, that one turn looks at for an operator's list.
 pub const PLACES_LISTED_A_TURN: u32 = 64;
 
 /// Longest request of an operator, bytes.

@@ -20,8 +20,8 @@ use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
 use proto::fix::{CloseReason, Recall};
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
-    ShardId, Timestamp, VenueId,
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, Notional, OrderId, Reason, SequenceNumber,
+    SessionId, ShardId, Timestamp, VenueId,
 };
 
 /// Everything outside a shard's decisions.
@@ -320,6 +320,10 @@ impl<L: Link> Effects for Live<L> {
 
     fn release_shared(&mut self, account: AccountId, amount: i64) {
         self.shared.release(account, Reservation(amount));
+    }
+
+    fn limit_shared(&mut self, account: AccountId, limit: Notional) {
+        self.shared.set_limit(account, limit);
     }
 
     fn room_for_cancel(&mut self, venue: VenueId) -> bool {

@@ -6,14 +6,15 @@
 //!
 //! Payloads are little-endian. `docs/journal.md` has them as tables.
 
-use crate::control::{Action, Order};
+mod control;
+
+use crate::control::Order;
 use crate::crossing::Lane;
 use crate::door::Binding;
-use orders::KillScope;
 use proto::journal::Kind;
 use types::{
-    AccountId, Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp,
-    TradingDay, VenueId,
+    Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
+    VenueId,
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
@@ -189,17 +190,7 @@ impl<'a> Record<'a> {
             Kind::DayRoll => Self::DayRolled {
                 day: TradingDay(fields.u32()?),
             },
-            Kind::Control => Self::Controlled(Order {
-                number: fields.u64()?,
-                operator: fields.u32()?,
-                action: Action::from_u8(fields.u8()?)?,
-                scope: match (fields.u8()?, fields.u32()?) {
-                    (FIRM, _) => KillScope::Firm,
-                    (ACCOUNT, id) => KillScope::Account(AccountId(id)),
-                    (SESSION, id) => KillScope::Session(SessionId(u16::try_from(id).ok()?)),
-                    _ => return None,
-                },
-            }),
+            Kind::Control => Self::Controlled(control::decode(&mut fields)?),
             Kind::ReferencePrice => Self::Reference {
                 instrument: InstrumentId(fields.u32()?),
                 bbo: fields.bbo()?,
@@ -286,15 +277,7 @@ impl<'a> Record<'a> {
                 message,
             ),
             Self::DayRolled { day } => (Kind::DayRoll, head.u32(day.0), &[]),
-            Self::Controlled(order) => {
-                let (scope, id) = match order.scope {
-                    KillScope::Firm => (FIRM, 0),
-                    KillScope::Account(id) => (ACCOUNT, id.0),
-                    KillScope::Session(id) => (SESSION, id.0.into()),
-                };
-                let head = head.u64(order.number).u32(order.operator);
-                (Kind::Control, head.u8(order.action as u8).u8(scope).u32(id), &[])
-            }
+            Self::Controlled(ref order) => (Kind::Control, control::encode(order, head), &[]),
             Self::Reference { instrument, bbo } => (Kind::ReferencePrice, head.u32(instrument.0).bbo(&bbo), &[]),
             Self::Refused { reason } => (Kind::Refusal, head.u16(reason as u16), &[]),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
@@ -377,11 +360,6 @@ const DOWN: u8 = 0;
 const SLOTS: u8 = 2;
 const BOUND: u8 = 2;
 const HOURS: u8 = 3;
-
-/// In an operator's order: whom it concerns.
-const FIRM: u8 = 0;
-const ACCOUNT: u8 = 1;
-const SESSION: u8 = 2;
 const TOO_LONG: u8 = 4;
 
 /// What is left of a payload.
@@ -438,7 +416,23 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::Action;
+    use orders::{KillScope, Limit, LimitScope, LimitValue};
     use proptest::prelude::*;
+    use types::{AccountId, LimitClass, Notional};
+
+    const fn controlled(number: u64, action: Action) -> Record<'static> {
+        Record::Controlled(Order {
+            number,
+            operator: 1_000,
+            action,
+        })
+    }
+
+    const fn set_limit(scope: LimitScope, value: LimitValue) -> Record<'static> {
+        let limit = Limit::MaxQuantity;
+        controlled(5, Action::SetLimit { scope, limit, value })
+    }
 
     fn samples(message: &[u8]) -> Vec<Record<'_>> {
         let quote = Quote {
@@ -487,24 +481,14 @@ mod tests {
             Record::DayRolled {
                 day: TradingDay(20_261_129),
             },
-            Record::Controlled(Order {
-                number: 3,
-                operator: 1_000,
-                action: Action::Kill,
-                scope: KillScope::Firm,
-            }),
-            Record::Controlled(Order {
-                number: u64::MAX,
-                operator: 0,
-                action: Action::Revive,
-                scope: KillScope::Account(AccountId(u32::MAX)),
-            }),
-            Record::Controlled(Order {
-                number: 4,
-                operator: 7,
-                action: Action::Cancel,
-                scope: KillScope::Session(session),
-            }),
+            controlled(3, Action::Kill(KillScope::Firm)),
+            controlled(u64::MAX, Action::Revive(KillScope::Account(AccountId(u32::MAX)))),
+            controlled(4, Action::Cancel(KillScope::Session(session))),
+            set_limit(LimitScope::Firm, LimitValue::None),
+            set_limit(LimitScope::Class(LimitClass(u8::MAX)), LimitValue::Amount(Notional(-1))),
+            set_limit(LimitScope::Instrument(InstrumentId(u32::MAX)), LimitValue::OfClass),
+            set_limit(LimitScope::Account(AccountId(1)), LimitValue::Count(u64::MAX)),
+            set_limit(LimitScope::Session(session), LimitValue::Switch(true)),
             Record::Reference {
                 instrument: InstrumentId(8),
                 bbo,

@@ -17,8 +17,8 @@ use proto::journal::Kind;
 use std::collections::VecDeque;
 use std::fmt;
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId,
-    ShardId, Timestamp, TradingDay, VenueId,
+    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, Notional, OrderId, Reason, SequenceNumber,
+    SessionId, ShardId, Timestamp, TradingDay, VenueId,
 };
 
 /// What a replay found.
@@ -447,6 +447,10 @@ impl Effects for Replay<'_> {
 
     fn release_shared(&mut self, account: AccountId, amount: i64) {
         self.shared.release(account, Reservation(amount));
+    }
+
+    fn limit_shared(&mut self, account: AccountId, limit: Notional) {
+        self.shared.set_limit(account, limit);
     }
 
     fn room_for_cancel(&mut self, _: VenueId) -> bool {

@@ -5,8 +5,10 @@
 //! in the journal too. So the same inputs give the same outputs, byte for byte: that is how a restart finds its state
 //! again, and how a journal is checked.
 
+mod operator;
+
 use crate::config::Config;
-use crate::control::{Action, Given, Order};
+use crate::control::{Changes, Given};
 use crate::crossing::{self, Content};
 use crate::door::Binding;
 use crate::effects::{Destination, Effects, Purpose};
@@ -40,6 +42,8 @@ pub struct Shard {
     stalled: u16,
     /// What operators ordered last.
     given: Given,
+    /// Limits that are not the config's.
+    changes: Changes,
     counters: Counters,
 }
 
@@ -72,6 +76,7 @@ impl Shard {
             shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
             stalled: 0,
             given: Given::new(),
+            changes: Changes::new(),
             counters: Counters::default(),
         })
     }
@@ -439,23 +444,6 @@ impl Shard {
             None => self.counters.malformed_crossings += 1,
         }
         self.send_waiting(now, effects);
-    }
-
-    /// An operator's order. One for a scope that does not exist does nothing.
-    pub fn on_control<E: Effects>(&mut self, now: Timestamp, order: &Order, effects: &mut E) {
-        self.given.remember(*order);
-        // Whether the scope exists was asked before.
-        let _: Result<(), Reason> = match order.action {
-            Action::Kill => self.orders.kill(order.scope),
-            Action::Revive => self.orders.revive(order.scope),
-            Action::Cancel => self.orders.cancel_all(order.scope),
-        };
-        self.send_waiting(now, effects);
-    }
-
-    /// What operators ordered last.
-    pub(crate) const fn given(&self) -> &Given {
-        &self.given
     }
 
     /// A new trading day: day orders end, numbers and daily limits start anew.

@@ -26,6 +26,33 @@ impl Orders {
         (!instrument.has_own(limit)).then_some(instrument.class)
     }
 
+    /// How many scopes have limits here: to look at all of them a few at a time.
+    #[must_use]
+    pub fn limit_scopes(&self) -> u32 {
+        let count = 1 + self.classes.len() + self.accounts.len() + self.sessions.len() + self.instruments.len();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// One of them: the firm, then classes, accounts, sessions and instruments in the order of the config.
+    #[must_use]
+    pub fn limit_scope(&self, place: u32) -> Option<LimitScope> {
+        let Some(place) = (place as usize).checked_sub(1) else {
+            return Some(LimitScope::Firm);
+        };
+        let Some(place) = place.checked_sub(self.classes.len()) else {
+            return Some(LimitScope::Class(LimitClass(place.try_into().ok()?)));
+        };
+        if let Some(account) = self.accounts.get(place) {
+            return Some(LimitScope::Account(account.id));
+        }
+        let place = place - self.accounts.len();
+        if let Some(session) = self.sessions.get(place) {
+            return Some(LimitScope::Session(session.id));
+        }
+        let instrument = self.instruments.get(place - self.sessions.len())?;
+        Some(LimitScope::Instrument(instrument.id))
+    }
+
     /// Whether [`set_limit`](Self::set_limit) would change the limit.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The limits by name: where each may stand, how it is written, read and changed. One table; a new limit is a line in it.
 
 use crate::config::{AccountLimits, FirmLimits, InstrumentLimits, SessionLimits};
+use crate::control::KillScope;
 use crate::limit_value::{Field, LimitError, LimitValue, OF_CLASS, parse_as, unquoted};
 use types::{AccountId, InstrumentId, LimitClass, SessionId};
 
@@ -126,6 +127,16 @@ impl Limit {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|limit| limit.name() == name)
+    }
+}
+
+impl From<KillScope> for LimitScope {
+    fn from(scope: KillScope) -> Self {
+        match scope {
+            KillScope::Firm => Self::Firm,
+            KillScope::Account(id) => Self::Account(id),
+            KillScope::Session(id) => Self::Session(id),
+        }
     }
 }
 

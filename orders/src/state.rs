@@ -78,6 +78,7 @@ pub(crate) struct AccountState {
 }
 
 pub(crate) struct SessionState {
+    pub(crate) id: SessionId,
     pub(crate) owner: u32,
     pub(crate) self_match: SelfMatch,
     pub(crate) limits: SessionLimits,
@@ -444,6 +445,7 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
         }
         index[usize::from(session.id.0)] = position;
         states.push(SessionState {
+            id: session.id,
             owner: session.owner,
             self_match: session.self_match,
             limits: session.limits,

@@ -74,6 +74,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     let crossing_messages = crossing_messages(raw.capacity.crossing_messages, shards.len())?;
     let mut config = Config {
         instruments,
+        classes: names.classes,
         trading_day: trading_day(raw.trading_day)?,
         journal: journal(&raw.journal, &raw.capacity, &venues, base)?,
         feed: raw.feed.map(|feed| FeedConfig {

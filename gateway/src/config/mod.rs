@@ -33,6 +33,8 @@ use types::{AccountId, Instrument, InstrumentId, Notional, SessionId, ShardId, T
 pub struct Config {
     /// The instrument master, sorted by id.
     pub instruments: Vec<Instrument>,
+    /// The names of the limit classes, by [`LimitClass`](types::LimitClass).
+    pub classes: Vec<String>,
     /// The trading day that a new journal begins with.
     pub trading_day: TradingDay,
     /// The journal of each shard.

@@ -1,14 +1,14 @@
 //! A shard's end: takes the control desk's questions in turn with everything else, and answers.
 
-use super::{Answer, Order, Question};
+use super::{Answer, LimitView, Order, Origin, Question, Refusal};
 use crate::limits::PLACES_LISTED_A_TURN;
 use crate::live::Live;
 use crate::record::Record;
 use crate::shard::Shard;
 use net::Link;
-use orders::KillScope;
+use orders::{KillScope, Limit, LimitScope};
 use rtrb::{Consumer, Producer};
-use types::{Reason, SessionId};
+use types::SessionId;
 
 /// What a shard has of the control desk.
 #[derive(Debug)]
@@ -18,12 +18,20 @@ pub(crate) struct Desk {
     listing: Option<Listing>,
 }
 
-/// A list of open orders that is being given.
+/// A list that is being given.
 #[derive(Clone, Copy, Debug)]
 struct Listing {
-    session: Option<SessionId>,
+    list: List,
     /// The place that is looked at next.
     next: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum List {
+    /// Open orders, of one session or of all.
+    Orders(Option<SessionId>),
+    /// All limits.
+    Limits,
 }
 
 impl Desk {
@@ -48,12 +56,18 @@ impl Desk {
             return false;
         };
         match question {
+            Question::Check(action) => self.answer(Answer::Done(shard.check_control(&action))),
             Question::Order(order) => {
                 let outcome = obey(&order, shard, live);
                 self.answer(Answer::Done(outcome));
             }
             Question::Killed(scope) => self.killed(scope, shard),
-            Question::Orders(session) => self.listing = Some(Listing { session, next: 0 }),
+            Question::Orders(session) => self.begin(List::Orders(session)),
+            Question::Limits(None) => self.begin(List::Limits),
+            Question::Limits(Some(scope)) => {
+                self.limits(scope, shard, |_| true);
+                self.answer(Answer::Done(Ok(())));
+            }
             Question::Audit => {
                 let orders = shard.orders();
                 self.answer(Answer::Audited(orders.open_orders(), orders.audit().err()));
@@ -68,25 +82,50 @@ impl Desk {
         if let Ok(killed) = outcome {
             self.answer(Answer::Killed(killed));
         }
-        self.answer(Answer::Done(outcome.map(|_| ())));
+        self.answer(Answer::Done(outcome.map(|_| ()).map_err(Refusal::from)));
     }
 
-    /// Gives the orders in some places, as far as there is room.
+    const fn begin(&mut self, list: List) {
+        self.listing = Some(Listing { list, next: 0 });
+    }
+
+    /// Gives what is in some places, as far as there is room.
     fn list(&mut self, mut listing: Listing, shard: &Shard) {
         let orders = shard.orders();
-        let end = orders.places().min(listing.next + PLACES_LISTED_A_TURN);
+        let places = match listing.list {
+            List::Orders(_) => orders.places(),
+            List::Limits => orders.limit_scopes(),
+        };
+        let end = places.min(listing.next + PLACES_LISTED_A_TURN);
         while listing.next < end && self.answers.slots() >= ANSWERS_A_QUESTION {
-            let order = orders.in_place(listing.next);
-            if let Some(order) = order.filter(|order| listing.session.is_none_or(|session| session == order.session)) {
-                self.answer(Answer::OpenOrder(order));
+            match listing.list {
+                List::Orders(session) => {
+                    let is_wanted = |of: SessionId| session.is_none_or(|session| session == of);
+                    if let Some(order) = orders.in_place(listing.next).filter(|order| is_wanted(order.session)) {
+                        self.answer(Answer::OpenOrder(order));
+                    }
+                }
+                List::Limits => {
+                    if let Some(scope) = orders.limit_scope(listing.next) {
+                        self.limits(scope, shard, |view| !matches!(view.origin, Origin::Class(_)));
+                    }
+                }
             }
             listing.next += 1;
         }
-        let is_over = listing.next == orders.places();
+        let is_over = listing.next == places;
         if is_over {
             self.answer(Answer::Done(Ok(())));
         }
         self.listing = (!is_over).then_some(listing);
+    }
+
+    /// Those of a scope's limits that are wanted.
+    fn limits(&mut self, scope: LimitScope, shard: &Shard, is_wanted: impl Fn(&LimitView) -> bool) {
+        let views = Limit::ALL.iter().filter_map(|&limit| shard.limit(scope, limit));
+        for view in views.filter(is_wanted) {
+            self.answer(Answer::Limit(view));
+        }
     }
 
     /// The numbers of the orders that wait to be obeyed.
@@ -108,12 +147,12 @@ impl Desk {
 }
 
 /// Writes an order down and carries it out, unless it is for nobody.
-fn obey<L: Link>(order: &Order, shard: &mut Shard, live: &mut Live<L>) -> Result<(), Reason> {
-    shard.orders().is_killed(order.scope)?;
+fn obey<L: Link>(order: &Order, shard: &mut Shard, live: &mut Live<L>) -> Result<(), Refusal> {
+    shard.check_control(&order.action)?;
     live.append(&Record::Controlled(*order));
     shard.on_control(live.now, order, live);
     Ok(())
 }
 
 /// Room for what one question, or one place of a list, may be answered with.
-const ANSWERS_A_QUESTION: usize = 2;
+const ANSWERS_A_QUESTION: usize = Limit::ALL.len() + 2;

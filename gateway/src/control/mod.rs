@@ -8,48 +8,31 @@
 //! A process that dies between two shards leaves an order half given: shards remember the last few, and the next start gives
 //! the others what they lack.
 
+mod changes;
 mod desk;
+mod names;
+mod order;
 mod server;
 mod wire;
 
+pub(crate) use changes::{Change, Changes, LimitView, Origin};
 pub(crate) use desk::Desk;
+pub(crate) use names::scope_name;
+pub use order::{Action, Order, Refusal};
 pub use server::Control;
-pub use wire::{Reply, Request, Scope};
+pub use wire::{LimitScopeName, Reply, Request, Scope, Source};
 
 use crate::limits::{CONTROL_ANSWERS, CONTROL_ORDERS_REMEMBERED, CONTROL_QUESTIONS};
-use orders::{KillScope, OrderView};
+use orders::{KillScope, LimitScope, OrderView};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
-use types::{Reason, SessionId};
-
-/// An operator's order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Order {
-    /// Rises with every order to this gateway.
-    pub number: u64,
-    /// The user id of who gave it, as the kernel tells it.
-    pub operator: u32,
-    /// What is to be done.
-    pub action: Action,
-    /// To whom.
-    pub scope: KillScope,
-}
-
-/// What an operator can change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Action {
-    /// No new orders, and the open ones are cancelled.
-    Kill = 1,
-    /// New orders are taken again.
-    Revive = 2,
-    /// The open orders are cancelled; new ones are taken as before.
-    Cancel = 3,
-}
+use types::SessionId;
 
 /// What a shard is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
+    /// Whether it would obey.
+    Check(Action),
     Order(Order),
     /// Open orders, of one session or of all.
     Orders(Option<SessionId>),
@@ -57,6 +40,8 @@ pub(crate) enum Question {
     Audit,
     /// The kill switch of a scope.
     Killed(KillScope),
+    /// The limits of a scope; `None`: all of this shard, but for instruments' that are their class's.
+    Limits(Option<LimitScope>),
 }
 
 /// What a shard answers. Every question's last answer is [`Answer::Done`].
@@ -66,7 +51,8 @@ pub(crate) enum Answer {
     Killed(bool),
     /// The recount of so many open orders came out as what was kept, or not.
     Audited(usize, Option<orders::AuditError>),
-    Done(Result<(), Reason>),
+    Limit(LimitView),
+    Done(Result<(), Refusal>),
 }
 
 /// The last orders that a shard was given, oldest first.
@@ -90,9 +76,10 @@ pub(crate) fn wires(shards: usize) -> (Vec<Wires>, Vec<Desk>) {
     (0..shards).map(pair).unzip()
 }
 
-/// Bytes of the queues, for the sum at start-up.
+/// Bytes of the queues and of what shards remember, for the sum at start-up.
 pub(crate) const fn memory_bytes(shards: usize) -> usize {
-    shards * (CONTROL_QUESTIONS * size_of::<Question>() + CONTROL_ANSWERS * size_of::<Answer>())
+    let queues = CONTROL_QUESTIONS * size_of::<Question>() + CONTROL_ANSWERS * size_of::<Answer>();
+    shards * (queues + changes::MEMORY_BYTES)
 }
 
 /// Gives each shard what others were given last and it was not, in order. `given` are the memories of all shards. Gives the
@@ -132,18 +119,6 @@ impl Given {
     }
 }
 
-impl Action {
-    /// From its number in a record.
-    pub(crate) const fn from_u8(value: u8) -> Option<Self> {
-        Some(match value {
-            1 => Self::Kill,
-            2 => Self::Revive,
-            3 => Self::Cancel,
-            _ => return None,
-        })
-    }
-}
-
 const _: () = assert!(CONTROL_QUESTIONS >= CONTROL_ORDERS_REMEMBERED);
 
 #[cfg(test)]
@@ -156,8 +131,7 @@ mod tests {
             given.remember(Order {
                 number,
                 operator: 0,
-                action: Action::Kill,
-                scope: KillScope::Session(SessionId(u16::try_from(number).expect("a small number"))),
+                action: Action::Kill(KillScope::Firm),
             });
         }
         given

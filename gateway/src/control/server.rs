@@ -1,9 +1,12 @@
 //! The thread at the control socket: one operator after the other, one request a connection.
 
-use super::{Answer, Order, Question, Reply, Request, Wires};
+use super::names;
+use super::{Action, Answer, LimitScopeName, Order, Question, Refusal, Reply, Request, Wires};
+use crate::config::Config;
 use crate::limits::{CONTROL_ANSWER_WAIT_NS, CONTROL_TIMEOUT_NS, MAX_CONTROL_REQUEST};
 use net::SetupError;
 use net::host::peer_user;
+use orders::{Limit, LimitScope};
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -25,11 +28,20 @@ pub struct Control {
 
 /// What the thread works with.
 struct Server {
+    config: Arc<Config>,
     listener: UnixListener,
     /// By shard.
     shards: Vec<Shard>,
     /// The number of the last order.
     last: u64,
+}
+
+/// What a request comes to.
+enum Job {
+    /// Shards are asked, and nothing changes.
+    Ask(Question),
+    /// Something changes.
+    Give(Action),
 }
 
 /// A shard, as seen from here.
@@ -50,7 +62,7 @@ impl Control {
     ///
     /// # Errors
     /// Something else is at the path, or another gateway listens there.
-    pub(crate) fn open(path: &Path, wires: Vec<Wires>, last: u64) -> Result<Self, SetupError> {
+    pub(crate) fn open(path: &Path, config: Arc<Config>, wires: Vec<Wires>, last: u64) -> Result<Self, SetupError> {
         let listener = bind(path).map_err(|error| {
             SetupError::new(
                 format!("listening at {}", path.display()),
@@ -59,7 +71,12 @@ impl Control {
             )
         })?;
         let shards = wires.into_iter().map(Shard::new).collect();
-        let mut server = Server { listener, shards, last };
+        let mut server = Server {
+            config,
+            listener,
+            shards,
+            last,
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let run = move || {
@@ -143,23 +160,64 @@ impl Server {
         request: &Request,
         tell: &mut impl FnMut(&Reply) -> io::Result<()>,
     ) -> io::Result<Result<Option<u64>, String>> {
-        let mut number = None;
-        let question = match (request.change(), request) {
-            (Some((action, scope)), _) => {
-                self.last += 1;
-                number = Some(self.last);
-                tracing::warn!(number = self.last, operator, ?action, ?scope, "an operator's order");
-                Question::Order(Order {
-                    number: self.last,
-                    operator,
-                    action,
-                    scope: scope.to_orders(),
-                })
-            }
-            (None, Request::Orders { session }) => Question::Orders(session.map(SessionId)),
-            (None, Request::Killed(scope)) => Question::Killed(scope.to_orders()),
-            (None, _) => Question::Audit,
+        let action = match self.job(request) {
+            Ok(Job::Ask(question)) => return Ok(self.ask(question, tell)?.map(|()| None)),
+            Ok(Job::Give(action)) => action,
+            Err(reason) => return Ok(Err(reason)),
         };
+        if let Err(reason) = self.ask(Question::Check(action), tell)? {
+            return Ok(Err(reason));
+        }
+        self.last += 1;
+        let number = self.last;
+        let order = serde_json::to_string(request).unwrap_or_default();
+        tracing::warn!(number, operator, order, "an operator's order");
+        let order = Order {
+            number,
+            operator,
+            action,
+        };
+        Ok(self.ask(Question::Order(order), tell)?.map(|()| Some(number)))
+    }
+
+    /// What a request comes to, by the names of the config.
+    fn job(&self, request: &Request) -> Result<Job, String> {
+        Ok(match request {
+            Request::Kill(scope) => Job::Give(Action::Kill(scope.to_orders())),
+            Request::Revive(scope) => Job::Give(Action::Revive(scope.to_orders())),
+            Request::Cancel(scope) => Job::Give(Action::Cancel(scope.to_orders())),
+            Request::Killed(scope) => Job::Ask(Question::Killed(scope.to_orders())),
+            Request::Orders { session } => Job::Ask(Question::Orders(session.map(SessionId))),
+            Request::Audit => Job::Ask(Question::Audit),
+            Request::Limits(None) => Job::Ask(Question::Limits(None)),
+            Request::Limits(Some(name)) => Job::Ask(Question::Limits(Some(self.scope(name)?))),
+            Request::Set { scope, limit, value } => Job::Give(self.change(scope, limit, value)?),
+        })
+    }
+
+    fn scope(&self, name: &LimitScopeName) -> Result<LimitScope, String> {
+        names::scope(name, &self.config).ok_or_else(|| format!("the config has no {name}"))
+    }
+
+    fn change(&self, name: &LimitScopeName, limit: &str, value: &str) -> Result<Action, String> {
+        let scope = self.scope(name)?;
+        let key =
+            Limit::from_name(limit).ok_or_else(|| format!("{limit} is no limit; `ctl limits` shows their names"))?;
+        let parsed = scope.parse(key, value);
+        let value = parsed.map_err(|error| format!("{name}: {limit} = {value}: {error}"))?;
+        Ok(Action::SetLimit {
+            scope,
+            limit: key,
+            value,
+        })
+    }
+
+    /// Asks every shard the same, and tells what they answer. Gives why it is refused; fails when the operator is gone.
+    fn ask(
+        &mut self,
+        question: Question,
+        tell: &mut impl FnMut(&Reply) -> io::Result<()>,
+    ) -> io::Result<Result<(), String>> {
         for (index, shard) in self.shards.iter_mut().enumerate() {
             if let Err(reason) = shard.settle(index).and_then(|()| shard.ask(index, question)) {
                 return Ok(Err(reason));
@@ -173,17 +231,38 @@ impl Server {
                 };
                 match answer {
                     Answer::Done(Ok(())) => break,
-                    // A scope that does not exist, which all shards know alike.
-                    Answer::Done(Err(_)) => return Ok(Err(format!("the config has no {}", request.scope()))),
+                    // All shards refuse alike.
+                    Answer::Done(Err(refusal)) => return Ok(Err(self.reason(&question, refusal))),
                     Answer::OpenOrder(order) => tell(&Reply::order(&order))?,
                     Answer::Audited(open, difference) => tell(&Reply::audit(index, open, difference))?,
+                    Answer::Limit(view) if index == 0 || matches!(view.scope, LimitScope::Instrument(_)) => {
+                        tell(&Reply::limit(&view, &self.config))?;
+                    }
                     // All shards have the same switches.
                     Answer::Killed(killed) if index == 0 => tell(&Reply::Killed { killed })?,
-                    Answer::Killed(_) => {}
+                    Answer::Killed(_) | Answer::Limit(_) => {}
                 }
             }
         }
-        Ok(Ok(number))
+        Ok(Ok(()))
+    }
+
+    /// Why shards refuse, in the words of the config.
+    fn reason(&self, question: &Question, refusal: Refusal) -> String {
+        let scope = match question {
+            Question::Check(action) | Question::Order(Order { action, .. }) => action.scope(),
+            Question::Killed(scope) => (*scope).into(),
+            Question::Limits(Some(scope)) => *scope,
+            Question::Orders(_) | Question::Limits(None) | Question::Audit => LimitScope::Firm,
+        };
+        let name = names::scope_name(scope, &self.config);
+        match (refusal, question) {
+            (Refusal::UnknownScope, _) => format!("the config has no {name}"),
+            (refusal, Question::Check(Action::SetLimit { limit, value, .. })) => {
+                format!("{name}: {} = {value}: {refusal}", limit.name())
+            }
+            (refusal, _) => format!("{name}: {refusal}"),
+        }
     }
 }
 

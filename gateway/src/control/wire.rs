@@ -1,14 +1,16 @@
 //! What goes over the control socket: one request, a line of JSON, and its replies, a line each. The last one says `done` or
 //! `refused`.
 
-use super::Action;
+use super::names::{class_name, scope_name};
+use super::{LimitView, Origin};
+use crate::config::Config;
 use orders::{AuditError, KillScope, OrderView};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use types::{AccountId, SessionId};
 
 /// What an operator asks.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// No new orders in the scope, and cancel the open ones.
@@ -26,6 +28,33 @@ pub enum Request {
     },
     /// Recount exposure and indexes from the open orders.
     Audit,
+    /// Show limits: of one scope, or all but for instruments' that are their class's.
+    Limits(Option<LimitScopeName>),
+    /// Change a limit.
+    Set {
+        /// Where it stands.
+        scope: LimitScopeName,
+        /// Its key in the config.
+        limit: String,
+        /// What it is to be, as the config would have it.
+        value: String,
+    },
+}
+
+/// Where limits stand, by the names that the config gives.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitScopeName {
+    /// For all orders.
+    Firm,
+    /// A class of instruments.
+    Class(String),
+    /// One instrument, by its symbol.
+    Instrument(String),
+    /// One account.
+    Account(u32),
+    /// One session.
+    Session(u16),
 }
 
 /// Whom a request concerns.
@@ -80,6 +109,17 @@ pub enum Reply {
         /// Whether it is on.
         killed: bool,
     },
+    /// A limit as it is in force.
+    Limit {
+        /// Where it stands.
+        scope: LimitScopeName,
+        /// Its key in the config.
+        limit: &'static str,
+        /// What it is, as the config would have it.
+        value: String,
+        /// Who said so.
+        from: Source,
+    },
     /// A shard's recount.
     Audit {
         /// The shard.
@@ -99,6 +139,25 @@ pub enum Reply {
     Refused {
         /// Why.
         reason: String,
+    },
+}
+
+/// Who said what a limit is.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The config.
+    Config,
+    /// The instrument's class.
+    Class(String),
+    /// An operator's order.
+    Change {
+        /// Its number.
+        number: u64,
+        /// The user id of who gave it.
+        operator: u32,
+        /// When, ns since 1970.
+        time: u64,
     },
 }
 
@@ -123,23 +182,14 @@ impl fmt::Display for Scope {
     }
 }
 
-impl Request {
-    /// Whom it concerns.
-    pub(super) const fn scope(&self) -> Scope {
-        match *self {
-            Self::Kill(scope) | Self::Revive(scope) | Self::Cancel(scope) | Self::Killed(scope) => scope,
-            Self::Orders { session: Some(id) } => Scope::Session(id),
-            Self::Orders { session: None } | Self::Audit => Scope::Firm,
-        }
-    }
-
-    /// What it changes, if anything.
-    pub(super) const fn change(&self) -> Option<(Action, Scope)> {
-        match *self {
-            Self::Kill(scope) => Some((Action::Kill, scope)),
-            Self::Revive(scope) => Some((Action::Revive, scope)),
-            Self::Cancel(scope) => Some((Action::Cancel, scope)),
-            Self::Killed(_) | Self::Orders { .. } | Self::Audit => None,
+impl fmt::Display for LimitScopeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Firm => f.write_str("firm"),
+            Self::Class(name) => write!(f, "class {name}"),
+            Self::Instrument(symbol) => write!(f, "instrument {symbol}"),
+            Self::Account(id) => write!(f, "account {id}"),
+            Self::Session(id) => write!(f, "session {id}"),
         }
     }
 }
@@ -164,6 +214,23 @@ impl Reply {
         }
     }
 
+    pub(super) fn limit(view: &LimitView, config: &Config) -> Self {
+        Self::Limit {
+            scope: scope_name(view.scope, config),
+            limit: view.limit.name(),
+            value: view.value.to_string(),
+            from: match view.origin {
+                Origin::Config => Source::Config,
+                Origin::Class(class) => Source::Class(class_name(class, config)),
+                Origin::Change(change) => Source::Change {
+                    number: change.number,
+                    operator: change.operator,
+                    time: change.time.0,
+                },
+            },
+        }
+    }
+
     pub(super) fn audit(shard: usize, open_orders: usize, difference: Option<AuditError>) -> Self {
         Self::Audit {
             shard,
@@ -185,6 +252,19 @@ mod tests {
             (r#"{"cancel":{"session":3}}"#, Request::Cancel(Scope::Session(3))),
             (r#"{"orders":{"session":null}}"#, Request::Orders { session: None }),
             (r#""audit""#, Request::Audit),
+            (r#"{"limits":null}"#, Request::Limits(None)),
+            (
+                r#"{"limits":{"class":"default"}}"#,
+                Request::Limits(Some(LimitScopeName::Class("default".to_owned()))),
+            ),
+            (
+                r#"{"set":{"scope":{"instrument":"ALFA"},"limit":"max_notional","value":"5.5"}}"#,
+                Request::Set {
+                    scope: LimitScopeName::Instrument("ALFA".to_owned()),
+                    limit: "max_notional".to_owned(),
+                    value: "5.5".to_owned(),
+                },
+            ),
         ] {
             assert_eq!(serde_json::from_str::<Request>(text).unwrap(), request);
             assert_eq!(serde_json::to_string(&request).unwrap(), text);

@@ -1,0 +1,83 @@
+//! What an operator orders, and why an order is not given.
+
+use orders::{KillScope, Limit, LimitError, LimitScope, LimitValue};
+use std::fmt;
+use types::Reason;
+
+/// An operator's order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Rises with every order to this gateway.
+    pub number: u64,
+    /// The user id of who gave it, as the kernel tells it.
+    pub operator: u32,
+    /// What is to be done.
+    pub action: Action,
+}
+
+/// What an operator can change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// No new orders, and the open ones are cancelled.
+    Kill(KillScope),
+    /// New orders are taken again.
+    Revive(KillScope),
+    /// The open orders are cancelled; new ones are taken as before.
+    Cancel(KillScope),
+    /// A limit has another value from now on.
+    SetLimit {
+        /// Where it stands.
+        scope: LimitScope,
+        /// Which.
+        limit: Limit,
+        /// What it is then.
+        value: LimitValue,
+    },
+}
+
+impl Action {
+    /// Whom it concerns.
+    pub(crate) fn scope(&self) -> LimitScope {
+        match *self {
+            Self::Kill(scope) | Self::Revive(scope) | Self::Cancel(scope) => scope.into(),
+            Self::SetLimit { scope, .. } => scope,
+        }
+    }
+}
+
+/// Why an order is not obeyed. All shards say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The scope does not exist.
+    UnknownScope,
+    /// The limit cannot be so.
+    Limit(LimitError),
+    /// More limits would differ from the config than are remembered.
+    TooManyChanges,
+}
+
+impl From<Reason> for Refusal {
+    /// Of a scope that the order logic does not know.
+    fn from(_: Reason) -> Self {
+        Self::UnknownScope
+    }
+}
+
+impl From<LimitError> for Refusal {
+    fn from(error: LimitError) -> Self {
+        match error {
+            LimitError::UnknownScope => Self::UnknownScope,
+            error => Self::Limit(error),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownScope => f.write_str("the config has none such"),
+            Self::Limit(error) => write!(f, "{error}"),
+            Self::TooManyChanges => f.write_str("too many limits differ from the config; write some into it"),
+        }
+    }
+}

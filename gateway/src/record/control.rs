@@ -1,0 +1,88 @@
+//! An operator's order in a record: number, operator, what is to be done, to whom, and for a limit which and how much.
+
+use super::{Fields, Head};
+use crate::control::{Action, Order};
+use orders::{KillScope, Limit, LimitScope, LimitValue};
+use types::{AccountId, InstrumentId, LimitClass, SessionId};
+
+/// What is to be done.
+const KILL: u8 = 1;
+const REVIVE: u8 = 2;
+const CANCEL: u8 = 3;
+const SET_LIMIT: u8 = 4;
+
+/// To whom.
+const FIRM: u8 = 0;
+const ACCOUNT: u8 = 1;
+const SESSION: u8 = 2;
+const CLASS: u8 = 3;
+const INSTRUMENT: u8 = 4;
+
+pub(super) fn decode(fields: &mut Fields<'_>) -> Option<Order> {
+    let (number, operator) = (fields.u64()?, fields.u32()?);
+    let (action, scope) = (fields.u8()?, scope(fields.u8()?, fields.u32()?)?);
+    let action = match action {
+        KILL => Action::Kill(kill_scope(scope)?),
+        REVIVE => Action::Revive(kill_scope(scope)?),
+        CANCEL => Action::Cancel(kill_scope(scope)?),
+        SET_LIMIT => Action::SetLimit {
+            scope,
+            limit: Limit::from_u8(fields.u8()?)?,
+            value: LimitValue::from_parts(fields.u8()?, i128::from_le_bytes(fields.take()?))?,
+        },
+        _ => return None,
+    };
+    Some(Order {
+        number,
+        operator,
+        action,
+    })
+}
+
+pub(super) fn encode(order: &Order, head: Head) -> Head {
+    let head = head.u64(order.number).u32(order.operator);
+    let to = |head: Head, action, scope| {
+        let (scope, id) = scope_parts(scope);
+        head.u8(action).u8(scope).u32(id)
+    };
+    match order.action {
+        Action::Kill(scope) => to(head, KILL, scope.into()),
+        Action::Revive(scope) => to(head, REVIVE, scope.into()),
+        Action::Cancel(scope) => to(head, CANCEL, scope.into()),
+        Action::SetLimit { scope, limit, value } => {
+            let (kind, amount) = value.to_parts();
+            let head = to(head, SET_LIMIT, scope).u8(limit as u8);
+            head.u8(kind).put(amount.to_le_bytes())
+        }
+    }
+}
+
+fn scope(scope: u8, id: u32) -> Option<LimitScope> {
+    Some(match scope {
+        FIRM => LimitScope::Firm,
+        ACCOUNT => LimitScope::Account(AccountId(id)),
+        SESSION => LimitScope::Session(SessionId(id.try_into().ok()?)),
+        CLASS => LimitScope::Class(LimitClass(id.try_into().ok()?)),
+        INSTRUMENT => LimitScope::Instrument(InstrumentId(id)),
+        _ => return None,
+    })
+}
+
+const fn scope_parts(scope: LimitScope) -> (u8, u32) {
+    match scope {
+        LimitScope::Firm => (FIRM, 0),
+        LimitScope::Account(id) => (ACCOUNT, id.0),
+        LimitScope::Session(id) => (SESSION, id.0 as u32),
+        LimitScope::Class(class) => (CLASS, class.0 as u32),
+        LimitScope::Instrument(id) => (INSTRUMENT, id.0),
+    }
+}
+
+const fn kill_scope(scope: LimitScope) -> Option<KillScope> {
+    match scope {
+        LimitScope::Firm => Some(KillScope::Firm),
+        LimitScope::Account(id) => Some(KillScope::Account(id)),
+        LimitScope::Session(id) => Some(KillScope::Session(id)),
+        LimitScope::Class(_) | LimitScope::Instrument(_) => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! What operators order and ask of a shard.
+
+use super::Shard;
+use crate::config::Config;
+use crate::control::{Action, Change, Given, LimitView, Order, Origin, Refusal, scope_name};
+use crate::effects::Effects;
+use orders::{Limit, LimitScope, LimitValue};
+use types::{ShardId, Timestamp};
+
+impl Shard {
+    /// Whether an order can be obeyed.
+    ///
+    /// # Errors
+    /// Why not; then every shard says so.
+    pub(crate) fn check_control(&self, action: &Action) -> Result<(), Refusal> {
+        match *action {
+            Action::Kill(scope) | Action::Revive(scope) | Action::Cancel(scope) => {
+                self.orders.is_killed(scope)?;
+            }
+            Action::SetLimit { scope, limit, value } => {
+                if !self.changes.has_room_for(scope, limit) {
+                    return Err(Refusal::TooManyChanges);
+                }
+                if !self.is_elsewhere(scope) {
+                    self.orders.check_limit(scope, limit, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An operator's order. One that [`check_control`](Self::check_control) would refuse does nothing.
+    pub fn on_control<E: Effects>(&mut self, now: Timestamp, order: &Order, effects: &mut E) {
+        self.given.remember(*order);
+        let _: Result<(), Refusal> = match order.action {
+            Action::Kill(scope) => self.orders.kill(scope).map_err(Refusal::from),
+            Action::Revive(scope) => self.orders.revive(scope).map_err(Refusal::from),
+            Action::Cancel(scope) => self.orders.cancel_all(scope).map_err(Refusal::from),
+            Action::SetLimit { scope, limit, value } => self.set_limit(now, order, scope, limit, value, effects),
+        };
+        self.send_waiting(now, effects);
+    }
+
+    fn set_limit<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        order: &Order,
+        scope: LimitScope,
+        limit: Limit,
+        value: LimitValue,
+        effects: &mut E,
+    ) -> Result<(), Refusal> {
+        self.check_control(&order.action)?;
+        if !self.is_elsewhere(scope) {
+            self.orders.set_limit(now, scope, limit, value)?;
+        }
+        // Every shard remembers every change, so that all have room or none.
+        match value {
+            LimitValue::OfClass => self.changes.forget(scope, limit),
+            _ => {
+                let change = Change {
+                    number: order.number,
+                    operator: order.operator,
+                    time: now,
+                };
+                self.changes.note(scope, limit, change);
+            }
+        }
+        // The first shard alone: others that are behind would turn it back.
+        if let (ShardId(0), LimitScope::Account(account), Limit::MaxOpenNotional, LimitValue::Amount(amount)) =
+            (self.id, scope, limit, value)
+        {
+            effects.limit_shared(account, amount);
+        }
+        Ok(())
+    }
+
+    /// A limit as it is in force, and who said so; `None` when it does not stand there, or not on this shard.
+    pub(crate) fn limit(&self, scope: LimitScope, limit: Limit) -> Option<LimitView> {
+        let value = self.orders.limit(scope, limit)?;
+        let class = match scope {
+            LimitScope::Instrument(id) => self.orders.class_of_limit(id, limit),
+            _ => None,
+        };
+        let change = self.changes.of(scope, limit).map(Origin::Change);
+        let origin = class.map(Origin::Class).or(change).unwrap_or(Origin::Config);
+        Some(LimitView {
+            scope,
+            limit,
+            value,
+            origin,
+        })
+    }
+
+    /// Tells the log which limits are not the config's.
+    pub(crate) fn log_changed_limits(&self, config: &Config) {
+        for (scope, limit, change) in self.changes.iter() {
+            // What all shards have alike is told once.
+            let is_told_here = self.id == ShardId(0) || matches!(scope, LimitScope::Instrument(_));
+            if let Some(value) = self.orders.limit(scope, limit).filter(|_| is_told_here) {
+                let (scope, limit) = (scope_name(scope, config), limit.name());
+                let Change { number, operator, .. } = change;
+                tracing::warn!(%scope, limit, %value, number, operator, "a limit is an operator's and not the config's");
+            }
+        }
+    }
+
+    /// What operators ordered last.
+    pub(crate) const fn given(&self) -> &Given {
+        &self.given
+    }
+
+    /// Whether a limit is another shard's business.
+    fn is_elsewhere(&self, scope: LimitScope) -> bool {
+        matches!(scope, LimitScope::Instrument(id) if self.elsewhere(id).is_some())
+    }
+}
