@@ -17,7 +17,7 @@ local kinds = {
 local reasons = {
   [1] = "version", [2] = "session", [3] = "key", [4] = "unknown negotiation", [5] = "stale epoch",
   [6] = "messages gone", [7] = "numbers ahead", [8] = "numbers behind", [9] = "message length", [10] = "parameters",
-  [11] = "header",
+  [11] = "header", [12] = "copies", [13] = "packed",
 }
 -- Template ids of docs/native.xml.
 local templates = {

@@ -89,6 +89,11 @@ impl<L: Link> ClientLinks<L> {
         self.links.iter().filter(|link| link.is_overrun).count()
     }
 
+    /// Handshakes and sessions that the links refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.links.iter().map(|link| link.link.counters().refused).sum()
+    }
+
     fn get(&self, session: SessionId) -> Option<&ClientLink<L>> {
         self.links.iter().find(|link| link.session == session)
     }

@@ -24,6 +24,8 @@ pub struct Status {
     pub disconnected: AtomicU64,
     /// Logons that the shard refused; see [`DoorStatus::refused`] for the others.
     pub logons_refused: AtomicU64,
+    /// Handshakes and sessions that the links of clients refused: key, header, more than one order a datagram and so on.
+    pub client_links_refused: AtomicU64,
     /// Clients disconnected because they did not read what they were sent.
     pub too_slow: AtomicU64,
     /// Sends to clients: all that one turn makes for one client leaves in one.
@@ -110,6 +112,7 @@ impl Status {
             connected: AtomicU64::new(0),
             disconnected: AtomicU64::new(0),
             logons_refused: AtomicU64::new(0),
+            client_links_refused: AtomicU64::new(0),
             too_slow: AtomicU64::new(0),
             client_sends: AtomicU64::new(0),
             garbled: AtomicU64::new(0),
@@ -155,6 +158,7 @@ impl Status {
         );
         set(&self.disconnected, edge.closed);
         set(&self.logons_refused, edge.logons_refused);
+        set(&self.client_links_refused, live.client_links.refused());
         set(&self.too_slow, edge.too_slow + live.client_links.overrun() as u64);
         set(&self.client_sends, edge.sends);
         set(&self.garbled, edge.garbled);

@@ -44,6 +44,9 @@ pub struct Config {
     /// Whether messages that are queued already share a datagram. Off where something on the way reads one message a
     /// datagram at a fixed place.
     pub packing: bool,
+    /// Whether this end, an acceptor, takes nothing but one message a datagram, each datagram once, so that something on the
+    /// way can rely on it: an initiator that packs or sends copies is refused.
+    pub takes_single: bool,
     /// Longest time before a message is acknowledged, if nothing else is sent that carries the acknowledgement.
     pub ack_delay: Duration,
     /// How long a gap may fill by itself before it is asked for; 0 on a way that does not reorder.
@@ -115,6 +118,7 @@ impl Config {
             max_message,
             max_datagram: 1_472,
             packing: true,
+            takes_single: false,
             ack_delay: Duration::from_micros(25),
             reorder_allowance: Duration(0),
             rto_floor: Duration::from_micros(50),

@@ -74,6 +74,13 @@ pub enum Refusal {
         /// This end's, bytes.
         held: u8,
     },
+    /// The peer sends each datagram more than once, and this end takes it once.
+    Copies {
+        /// How often the peer sends it.
+        given: u8,
+    },
+    /// The peer has put several messages into a datagram, and this end takes one.
+    Packed,
     /// A reason that this version does not know.
     Unknown(u16),
 }
@@ -93,6 +100,8 @@ impl Refusal {
             Self::MessageLength { .. } => 9,
             Self::Parameters => 10,
             Self::Header { .. } => 11,
+            Self::Copies { .. } => 12,
+            Self::Packed => 13,
             Self::Unknown(number) => number,
         }
     }
@@ -107,6 +116,8 @@ impl Refusal {
             Self::MessagesGone { wanted, oldest } => (wanted.0, oldest.0),
             Self::NumbersAhead { wanted, next } => (wanted.0, next.0),
             Self::NumbersBehind { given, wanted } => (given.0, wanted.0),
+            Self::Copies { given } => (given.into(), 1),
+            Self::Packed => (0, 1),
             Self::UnknownNegotiation | Self::Parameters | Self::Unknown(_) => (0, 0),
         }
     }
@@ -153,6 +164,10 @@ impl Refusal {
                 given: given.try_into().ok()?,
                 held: held.try_into().ok()?,
             },
+            12 => Self::Copies {
+                given: given.try_into().ok()?,
+            },
+            13 => Self::Packed,
             _ => return None,
         })
     }
@@ -183,6 +198,8 @@ impl fmt::Display for Refusal {
             Self::MessageLength { given, held } => write!(f, "messages of {given} bytes offered, {held} configured"),
             Self::Parameters => f.write_str("a window, heartbeat interval or number of copies of zero"),
             Self::Header { given, held } => write!(f, "headers of {given} bytes offered, {held} configured"),
+            Self::Copies { given } => write!(f, "each datagram is sent {given} times, and taken once"),
+            Self::Packed => f.write_str("several messages in a datagram, where one is taken"),
             Self::Unknown(number) => write!(f, "reason {number}, which this version does not know"),
         }
     }
@@ -219,6 +236,8 @@ mod tests {
             Refusal::MessageLength { given: 64, held: 128 },
             Refusal::Parameters,
             Refusal::Header { given: 8, held: 16 },
+            Refusal::Copies { given: 2 },
+            Refusal::Packed,
             Refusal::Unknown(999),
         ] {
             let (given, held) = refusal.details();

@@ -69,6 +69,7 @@ struct Terms {
     key_id: u32,
     header: u8,
     copies: u8,
+    takes_single: bool,
     window: u32,
     ack_delay_ns: u32,
     heartbeat_us: u32,
@@ -323,6 +324,10 @@ impl Session {
         if given != held {
             return Err(Refusal::Header { given, held });
         }
+        if self.terms.takes_single && peer.copies != 1 {
+            let given = peer.copies;
+            return Err(Refusal::Copies { given });
+        }
         Ok(())
     }
 
@@ -360,6 +365,12 @@ impl Session {
     fn is_of_attempt(&self, refuse: &Refuse) -> bool {
         let given = (refuse.initiator_nonce.get(), refuse.acceptor_nonce.get());
         given == (self.initiator_nonce, self.acceptor_nonce)
+    }
+
+    /// Ends the session that is up, and tells the peer why.
+    pub(super) fn refuse_session(&mut self, now: Timestamp, refusal: Refusal) {
+        self.refuse(self.initiator_nonce, self.acceptor_nonce, refusal);
+        self.end(now);
     }
 
     fn refuse(&mut self, initiator_nonce: u64, acceptor_nonce: u64, refusal: Refusal) -> Outcome {
@@ -494,6 +505,7 @@ impl Terms {
             key_id: config.key.map_or(0, |key| key.id),
             header: config.header.number(),
             copies: config.redundancy.copies(),
+            takes_single: config.takes_single,
             window: wire::low_32(config.window.next_power_of_two() as u64),
             ack_delay_ns: wire::low_32(config.ack_delay.0),
             heartbeat_us: wire::low_32(config.heartbeat.0.div_ceil(1_000)),

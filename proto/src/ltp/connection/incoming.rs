@@ -8,6 +8,7 @@ use super::peer::Peer;
 use crate::ltp::auth::Authenticator;
 use crate::ltp::config::Role;
 use crate::ltp::event::{DownReason, Received};
+use crate::ltp::refusal::Refusal;
 use crate::ltp::send::Acknowledged;
 use crate::ltp::session::Outcome;
 use crate::ltp::wire::{self, Body, Credits, FLAG_RETRANSMIT, Header, Malformed, Nak, Status};
@@ -81,6 +82,9 @@ impl Connection {
         let (header, payload, first) = self.open(datagram)?;
         let ack = self.plausible_ack(header.ack).ok_or(Dropped::FalseAck)?;
         let body = Body::read(header.kind, payload, self.config.max_message)?;
+        if self.config.takes_single && matches!(body, Body::Packed(_)) {
+            return Ok(self.refuse_packed(time));
+        }
         let end = first.saturating_add(body.message_count() as u64);
         if !self.receiving.has_place_below(end) {
             return Err(Dropped::BeyondWindow);
@@ -125,6 +129,14 @@ impl Connection {
             Some(authenticator) if !self.is_authentic(authenticator, first, datagram) => Err(Dropped::Forged),
             _ => Ok((header, payload, first)),
         }
+    }
+
+    /// Nothing of it is taken, so that it comes again once it comes alone.
+    fn refuse_packed(&mut self, time: Timestamp) -> Received {
+        self.session.refuse_session(time, Refusal::Packed);
+        self.counters.refusals += 1;
+        self.failed(DownReason::Refused(Refusal::Packed));
+        Received::Handshake
     }
 
     fn is_authentic(&self, authenticator: &Authenticator, number: u64, datagram: &[u8]) -> bool {

@@ -178,3 +178,86 @@ fn on_the_session_of_a_client_each_order_has_a_datagram_and_begins_at_byte_16() 
     };
     assert_eq!(repeating.check(), Err(ConfigError::Redundancy));
 }
+
+/// An acceptor that takes orders one a datagram, each datagram once.
+fn takes_single() -> Config {
+    Config {
+        takes_single: true,
+        ..config()
+    }
+}
+
+#[test]
+fn who_packs_orders_where_one_is_taken_is_refused_and_told_why() {
+    for redundancy in [Redundancy::Off, Redundancy::Repeat] {
+        let mut pair = Pair::of(with(redundancy), takes_single(), Resume::START, Resume::START);
+        pair.run_for(Duration::from_millis(1));
+        pair.send(INITIATOR, b"alone");
+        pair.run_for(Duration::from_millis(1));
+        pair.events = [Vec::new(), Vec::new()];
+        for order in [&b"first"[..], b"second"] {
+            pair.send(INITIATOR, order);
+        }
+        pair.run_for(Duration::from_millis(1));
+        assert_eq!(
+            down_reasons(&pair.events[ACCEPTOR]),
+            [DownReason::Refused(Refusal::Packed)]
+        );
+        assert_eq!(
+            down_reasons(&pair.events[INITIATOR]),
+            [DownReason::RefusedByPeer(Refusal::Packed)]
+        );
+        assert_eq!(pair.counters(ACCEPTOR).refusals, 1);
+        // Again and again, and never is one of them taken.
+        pair.run_for(Duration::from_secs(1));
+        assert_eq!(pair.messages[ACCEPTOR], [b"alone"]);
+        assert!(pair.counters(ACCEPTOR).refusals > 3);
+    }
+}
+
+#[test]
+fn a_refusal_of_packed_orders_that_is_lost_leaves_no_session_and_is_told_the_next_time() {
+    let mut pair = Pair::of(config(), takes_single(), Resume::START, Resume::START);
+    pair.run_for(Duration::from_millis(1));
+    pair.loses = |to, datagram| to == INITIATOR && kind(datagram) == Kind::Refuse;
+    pair.losses = 1;
+    pair.send(INITIATOR, b"first");
+    pair.send(INITIATOR, b"second");
+    pair.run_for(Duration::from_secs(1));
+    let told = down_reasons(&pair.events[INITIATOR]);
+    assert_eq!(
+        told[..2],
+        [DownReason::Silence, DownReason::RefusedByPeer(Refusal::Packed)]
+    );
+    assert!(pair.messages[ACCEPTOR].is_empty());
+}
+
+#[test]
+fn who_sends_copies_where_each_datagram_is_taken_once_is_refused_and_told_why() {
+    for redundancy in [Redundancy::Twice, Redundancy::Paths] {
+        let wrong = Refusal::Copies { given: 2 };
+        let pair = Pair::of(with(redundancy), takes_single(), Resume::START, Resume::START);
+        assert_eq!(
+            refusal(pair),
+            (DownReason::RefusedByPeer(wrong), DownReason::Refused(wrong))
+        );
+    }
+}
+
+#[test]
+fn a_client_that_sends_orders_alone_is_taken_though_they_are_transmitted_again() {
+    let client = Config::for_client(SessionId(7), 64, 48);
+    let mut pair = Pair::of(client, takes_single(), Resume::START, Resume::START);
+    pair.run_for(Duration::from_millis(1));
+    pair.loses = |to, datagram| to == ACCEPTOR && kind(datagram) == Kind::Data;
+    pair.losses = 5;
+    for _ in 0..10 {
+        pair.send(INITIATOR, b"order");
+        pair.send(ACCEPTOR, b"report");
+        pair.send(ACCEPTOR, b"report");
+    }
+    pair.run_until_received(ACCEPTOR, 10);
+    pair.run_until_received(INITIATOR, 20);
+    assert!(pair.counters(INITIATOR).retransmits >= 5);
+    assert_eq!(pair.counters(ACCEPTOR).refusals, 0);
+}
