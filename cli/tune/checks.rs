@@ -65,14 +65,6 @@ const FILES: &[Row] = &[
         "boot with clocksource=tsc tsc=reliable, if the counter is invariant",
     ),
     (
-        "smt",
-        "sys/devices/system/cpu/smt/active",
-        "0",
-        |text| text == "0",
-        "two threads share a core and its caches",
-        "boot with nosmt, or echo off > /sys/devices/system/cpu/smt/control",
-    ),
-    (
         "transparent_hugepages",
         "sys/kernel/mm/transparent_hugepage/enabled",
         "madvise or never",
@@ -87,14 +79,6 @@ const FILES: &[Row] = &[
         |text| text == "0",
         "pages are unmapped to see who uses them, and moved",
         "sysctl kernel.numa_balancing=0",
-    ),
-    (
-        "numa_nodes",
-        "sys/devices/system/node/online",
-        "0 (one node)",
-        |text| text == "0",
-        "memory and cards of another node are farther away",
-        "run on the node of the network card: numactl --cpunodebind --membind",
     ),
     (
         "tcp_congestion_control",
@@ -169,18 +153,14 @@ const CPU_PARAMETERS: &[(&str, &str)] = &[
     ("rcu_nocbs", "the kernel's deferred work runs on the CPUs of the shards"),
 ];
 
-/// Everything but the network cards and the probe.
-pub(super) fn host(host: &Host) -> Vec<Finding> {
+/// Everything but CPUs, network cards and the probe. `ticks_per_second` was measured.
+pub(super) fn host(host: &Host, ticks_per_second: Option<u32>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = FILES.iter().map(|row| file(host, row)).collect();
     findings.extend(CPU_PARAMETERS.iter().map(|(name, why)| cpu_parameter(host, name, why)));
     findings.extend([
         mitigations(host),
-        tick(host),
+        tick(host, ticks_per_second),
         preemption(host),
-        governor(host),
-        idle_states(host),
-    ]);
-    findings.extend([
         stolen(host),
         irqbalance(host),
         irq_affinity(host),
@@ -194,7 +174,7 @@ fn file(host: &Host, &(name, path, wanted, test, why, fix): &Row) -> Finding {
     finding(name, host.text(path), wanted, test, why, fix)
 }
 
-fn finding(
+pub(super) fn finding(
     name: &str,
     current: Option<String>,
     wanted: &str,
@@ -249,14 +229,13 @@ fn config(host: &Host) -> Option<String> {
     host.text(&format!("boot/config-{release}"))
 }
 
-fn tick(host: &Host) -> Finding {
+fn tick(host: &Host, measured: Option<u32>) -> Finding {
     let hz = config(host).and_then(|text| {
-        Some(
-            text.lines()
-                .find_map(|line| line.strip_prefix("CONFIG_HZ="))?
-                .to_owned(),
-        )
+        let told = text.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?;
+        Some(told.to_owned())
     });
+    // Many a container and small machine has no such file.
+    let hz = hz.or_else(|| measured.map(|hz| hz.to_string()));
     let why = "TCP's shortest retransmission timeout is two ticks";
     finding(
         "hz",
@@ -290,41 +269,6 @@ fn preemption(host: &Host) -> Finding {
     let why = "a kernel that does not give way delays a thread that has become ready";
     let holds = |text: &str| text.starts_with("PREEMPT") || matches!(text, "full" | "lazy");
     finding("preemption", current, "full", holds, why, "boot with preempt=full")
-}
-
-fn governor(host: &Host) -> Finding {
-    let current = host.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    let why = "a CPU that slowed down takes time to speed up";
-    let fix = "cpupower frequency-set -g performance";
-    finding(
-        "governor",
-        current,
-        "performance",
-        |text| text == "performance",
-        why,
-        fix,
-    )
-}
-
-fn idle_states(host: &Host) -> Finding {
-    let base = "sys/devices/system/cpu/cpu0/cpuidle";
-    let deepest = host
-        .names(base)
-        .iter()
-        .filter(|state| host.text(&format!("{base}/{state}/disable")).as_deref() == Some("0"))
-        .filter_map(|state| host.text(&format!("{base}/{state}/latency"))?.parse::<u64>().ok())
-        .max();
-    let why = "a CPU that sleeps deeply takes as long to wake up";
-    let fix = "cpupower idle-set -D 10, or boot with processor.max_cstate=1";
-    let current = deepest.map(|us| us.to_string());
-    finding(
-        "c_state_exit_us",
-        current,
-        "at most 10",
-        |text| at_most(text, 10),
-        why,
-        fix,
-    )
 }
 
 fn stolen(host: &Host) -> Finding {
@@ -460,20 +404,8 @@ impl fmt::Display for Finding {
 
 #[cfg(test)]
 mod tests {
+    use super::super::read::with;
     use super::*;
-    use std::fs;
-    use tempfile::TempDir;
-
-    fn with(files: &[(&str, &str)]) -> (TempDir, Host) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let host = Host::new(root.path());
-        (root, host)
-    }
 
     fn verdict(findings: &[Finding], name: &str) -> Verdict {
         findings.iter().find(|finding| finding.name == name).unwrap().verdict
@@ -496,7 +428,7 @@ mod tests {
             ("proc/sys/net/ipv4/tcp_rto_min_us", "200000\n"),
             ("proc/stat", "cpu  50 0 20 20 0 0 0 10 0 0\n"),
         ]);
-        let (tuned, untuned) = (host(&tuned), host(&untuned));
+        let (tuned, untuned) = (host(&tuned, Some(1_000)), host(&untuned, Some(250)));
         let names = [
             "isolcpus",
             "nohz_full",
@@ -505,6 +437,7 @@ mod tests {
             "transparent_hugepages",
             "tcp_rto_min_us",
             "steal",
+            "hz",
         ];
         for name in names {
             assert_eq!(verdict(&tuned, name), Verdict::Fine, "{name}");
@@ -513,17 +446,19 @@ mod tests {
     }
 
     #[test]
+    fn the_kernels_own_word_for_its_ticks_goes_before_what_was_measured() {
+        let (_root, told) = with(&[
+            ("proc/sys/kernel/osrelease", "6.1.0"),
+            ("boot/config-6.1.0", "CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n"),
+        ]);
+        assert_eq!(verdict(&host(&told, Some(250)), "hz"), Verdict::Fine);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_no_miss() {
         let (_root, empty) = with(&[]);
-        let findings = host(&empty);
-        for name in [
-            "clocksource",
-            "governor",
-            "hz",
-            "c_state_exit_us",
-            "isolcpus",
-            "irqs_on_isolated_cpus",
-        ] {
+        let findings = host(&empty, None);
+        for name in ["clocksource", "hz", "isolcpus", "irqs_on_isolated_cpus"] {
             assert_eq!(verdict(&findings, name), Verdict::Unknown, "{name}");
         }
     }

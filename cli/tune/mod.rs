@@ -1,6 +1,7 @@
 //! `tickgate tune --check`: what on this host costs latency. It reads, and changes nothing.
 
 mod checks;
+mod cpus;
 mod nic;
 mod probe;
 mod read;
@@ -26,8 +27,10 @@ pub(crate) struct Args {
 
 /// Runs the subcommand. The status is 1 when something is not as it should be.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let mut findings = checks::host(&Host::new("/"));
-    findings.extend(nic::all(&Host::new("/")));
+    let host = Host::new("/");
+    let mut findings = checks::host(&host, net::host::ticks_per_second());
+    findings.extend(cpus::all(&host));
+    findings.extend(nic::all(&host));
     findings.push(probe::jitter());
     let misses = findings
         .iter()

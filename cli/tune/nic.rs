@@ -1,8 +1,9 @@
 //! The network cards.
 
-use super::checks::{Finding, Verdict, at_least};
+use super::checks::{Finding, Verdict, at_least, finding};
+use super::cpus::nodes_that_matter;
 use super::read::Host;
-use net::nic::NicSettings;
+use net::nic::{NicSettings, XdpMode};
 
 /// Every interface that is up, without loopback.
 pub(super) fn all(host: &Host) -> Vec<Finding> {
@@ -14,6 +15,7 @@ pub(super) fn all(host: &Host) -> Vec<Finding> {
             let settings = net::nic::settings(name).unwrap_or_default();
             let mut findings = card(name, &settings);
             findings.extend(files(host, name));
+            findings.push(node(host, name));
             findings
         })
         .collect()
@@ -107,6 +109,14 @@ fn card(name: &str, settings: &NicSettings) -> Vec<Finding> {
             "without them the time of arrival is when the kernel got to it",
             "use a card that stamps".to_owned(),
         ),
+        is(
+            "xdp",
+            settings.xdp.map(|mode| mode.to_string()),
+            "none, native or offloaded",
+            matches!(settings.xdp, Some(XdpMode::None | XdpMode::Native | XdpMode::Offloaded)),
+            "a generic program runs when the kernel has already made its packet",
+            format!("ip link set {name} xdpgeneric off; use a card whose driver has the hook"),
+        ),
     ]
 }
 
@@ -142,9 +152,42 @@ fn files(host: &Host, name: &str) -> Vec<Finding> {
     ]
 }
 
+/// Whether the card is near the CPUs that matter. A card that is on no node, or has none to tell of, is as near as any.
+fn node(host: &Host, name: &str) -> Finding {
+    let nodes = nodes_that_matter(host);
+    let is_near = |text: &str| text == "-1" || text.parse().is_ok_and(|node| nodes.contains(&node));
+    finding(
+        &format!("{name}.numa_node"),
+        host.text(&format!("sys/class/net/{name}/device/numa_node")),
+        "that of the shards' CPUs",
+        is_near,
+        "each frame crosses to the other node",
+        "isolate CPUs of the card's node, or move the card",
+    )
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::read::with;
     use super::*;
+
+    #[test]
+    fn a_card_on_another_node_than_the_cpus_is_a_miss() {
+        let of = |place| {
+            let (_root, host) = with(&[
+                ("sys/devices/system/cpu/isolated", "2"),
+                ("sys/devices/system/node/node0/cpulist", "0-1"),
+                ("sys/devices/system/node/node1/cpulist", "2-3"),
+                ("sys/class/net/eth0/device/numa_node", place),
+            ]);
+            node(&host, "eth0").verdict
+        };
+        assert_eq!(of("1"), Verdict::Fine);
+        assert_eq!(of("-1"), Verdict::Fine);
+        assert_eq!(of("0"), Verdict::Miss);
+        let (_root, empty) = with(&[]);
+        assert_eq!(node(&empty, "eth0").verdict, Verdict::Unknown);
+    }
 
     #[test]
     fn a_card_that_waits_is_a_miss_and_one_that_says_nothing_is_none() {
@@ -152,6 +195,7 @@ mod tests {
             rx_usecs: Some(30),
             gro: Some(false),
             rx_ring: Some((256, 4_096)),
+            xdp: Some(XdpMode::Generic),
             ..NicSettings::default()
         };
         let verdicts: Vec<_> = card("eth0", &settings)
@@ -163,5 +207,6 @@ mod tests {
         assert_eq!(of("eth0.gro"), Verdict::Fine);
         assert_eq!(of("eth0.rx_ring"), Verdict::Miss);
         assert_eq!(of("eth0.pause"), Verdict::Unknown);
+        assert_eq!(of("eth0.xdp"), Verdict::Miss);
     }
 }

@@ -66,6 +66,19 @@ pub(super) fn steal(stat: &str) -> Option<u64> {
     (ticks.get(7)? * 10_000).checked_div(all)
 }
 
+/// A host with these files.
+#[cfg(test)]
+pub(super) fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let host = Host::new(root.path());
+    (root, host)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,7 @@
 //! Facts of this host that decide whether a program can run, and that a recording carries.
 
+use crate::options;
+use socket2::{Domain, Protocol, Socket, Type};
 use std::ffi::CStr;
 use std::fmt;
 use std::fs;
@@ -82,6 +84,13 @@ pub fn raise_open_files(wanted: u64) -> Limit {
 #[must_use]
 pub fn kernel() -> String {
     first_line("/proc/sys/kernel/osrelease")
+}
+
+/// Ticks a second of the kernel's clock (CONFIG_HZ), measured; `None` before Linux 6.11.
+#[must_use]
+pub fn ticks_per_second() -> Option<u32> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).ok()?;
+    options::ticks_per_second(socket.as_fd())
 }
 
 /// Name of this host.
@@ -245,6 +254,25 @@ mod tests {
             memlock()
                 .soft
                 .is_none_or(|soft| memlock().hard.is_none_or(|hard| soft <= hard))
+        );
+    }
+
+    #[test]
+    fn the_clock_ticks_as_fast_as_kernels_do() {
+        let release = kernel();
+        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+        let mut number = || {
+            numbers
+                .next()
+                .and_then(|number| number.parse::<u32>().ok())
+                .unwrap_or(0)
+        };
+        let has_option = (number(), number()) >= (6, 11);
+        let ticks = ticks_per_second();
+        assert_eq!(ticks.is_some(), has_option, "{release}");
+        assert!(
+            ticks.is_none_or(|ticks| [100, 250, 300, 1_000].contains(&ticks)),
+            "{ticks:?}"
         );
     }
 

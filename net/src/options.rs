@@ -3,6 +3,7 @@
 //! Every option here is an `int` to the kernel, so one table and two functions serve all. An option that the kernel does
 //! not know, or refuses, never fails the connection: the read-back says so, and whoever tunes reads it.
 
+use serde::Deserialize;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -13,16 +14,15 @@ const TCP_RTO_MIN_US: libc::c_int = 45;
 /// The kernel's own shortest retransmission timeout, µs; it takes none above.
 const RTO_MIN_DEFAULT_US: u32 = 200_000;
 
-/// Options of a TCP connection. The default asks for nothing: an untuned socket as the kernel makes it.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+/// Options of a TCP connection. The default asks for nothing: an untuned socket as the kernel makes it. In a config they
+/// are a table `[….tcp]`, and what it leaves out is as [`tuned`](Self::tuned) has it.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(default = "TcpOptions::tuned", deny_unknown_fields)]
 pub struct TcpOptions {
     /// TCP_NODELAY: send at once instead of waiting for the acknowledgement of what is in flight (Nagle).
     pub no_delay: bool,
-    /// TCP_QUICKACK: acknowledge at once. The kernel clears it by itself; [`TcpStream::rearm_quick_ack`] sets it again,
-    /// which costs a system call and pays only where the peer waits for acknowledgements.
-    ///
-    /// [`TcpStream::rearm_quick_ack`]: crate::tcp::TcpStream::rearm_quick_ack
-    pub quick_ack: bool,
+    /// TCP_QUICKACK: acknowledge at once.
+    pub quick_ack: QuickAck,
     /// TCP_RTO_MIN_US, µs. The kernel's default is 200,000, which is what a lost last segment costs. It takes nothing
     /// below two ticks of its clock (8,000 at 250 Hz), so what it refuses is doubled until it takes it.
     pub rto_min_us: Option<u32>,
@@ -30,7 +30,7 @@ pub struct TcpOptions {
     pub user_timeout_ms: Option<u32>,
     /// TCP_NOTSENT_LOWAT, bytes: the socket stops being writable with this much unsent, so that a slow peer is noticed
     /// here and not behind megabytes of kernel buffer.
-    pub notsent_lowat: Option<u32>,
+    pub notsent_lowat_bytes: Option<u32>,
     /// SO_BUSY_POLL, µs: spin on the device's queue in a blocking receive. Helps only on a real card.
     pub busy_poll_us: Option<u32>,
     /// SO_PREFER_BUSY_POLL: let busy polling hold off the card's interrupts.
@@ -38,9 +38,22 @@ pub struct TcpOptions {
     /// SO_INCOMING_CPU: the CPU whose receive queue this socket belongs to.
     pub incoming_cpu: Option<u16>,
     /// SO_SNDBUF, bytes. The kernel doubles it for its own bookkeeping and reads back the double.
-    pub send_buffer: Option<u32>,
+    pub send_buffer_bytes: Option<u32>,
     /// SO_RCVBUF, bytes. Doubled as above.
-    pub receive_buffer: Option<u32>,
+    pub receive_buffer_bytes: Option<u32>,
+}
+
+/// `quick_ack = "…"`. The kernel clears TCP_QUICKACK by itself, once it takes the connection for one of questions and answers.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum QuickAck {
+    /// As the kernel sees fit.
+    #[default]
+    Off,
+    /// From the beginning of a connection on, until the kernel clears it.
+    Once,
+    /// And again after each receive: a system call each, which pays only where the peer waits for acknowledgements.
+    Rearmed,
 }
 
 /// Options of a UDP socket. The default asks for nothing.
@@ -79,6 +92,9 @@ pub struct Row {
 /// Options of the longest table below.
 const ROWS_MAX: usize = 10;
 
+/// What an `int` holds.
+const INT_MAX: u32 = i32::MAX.cast_unsigned();
+
 /// Length of every option's value.
 const INT_LENGTH: libc::socklen_t = 4;
 const _: () = assert!(size_of::<libc::c_int>() == 4);
@@ -93,16 +109,36 @@ impl TcpOptions {
     pub const fn tuned() -> Self {
         Self {
             no_delay: true,
-            quick_ack: true,
+            quick_ack: QuickAck::Once,
             rto_min_us: Some(2_000),
             user_timeout_ms: Some(10_000),
-            notsent_lowat: Some(16 * 1024),
+            notsent_lowat_bytes: Some(16 * 1024),
             busy_poll_us: None,
             prefer_busy_poll: false,
             incoming_cpu: None,
-            send_buffer: None,
-            receive_buffer: None,
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
         }
+    }
+
+    /// Looks for what no kernel takes.
+    ///
+    /// # Errors
+    /// The option, by its name in a config, and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        let in_range = |name: &str, value: Option<u32>, least: u32, most: u32| match value {
+            Some(value) if !(least..=most).contains(&value) => {
+                Err(format!("tcp: {name} = {value} must be from {least} to {most}"))
+            }
+            _ => Ok(()),
+        };
+        in_range("rto_min_us", self.rto_min_us, 1, RTO_MIN_DEFAULT_US)?;
+        in_range("user_timeout_ms", self.user_timeout_ms, 0, INT_MAX)?;
+        in_range("notsent_lowat_bytes", self.notsent_lowat_bytes, 0, INT_MAX)?;
+        in_range("busy_poll_us", self.busy_poll_us, 0, INT_MAX)?;
+        // The kernel doubles them.
+        in_range("send_buffer_bytes", self.send_buffer_bytes, 1, INT_MAX / 2)?;
+        in_range("receive_buffer_bytes", self.receive_buffer_bytes, 1, INT_MAX / 2)
     }
 
     /// Sets every option asked for and reads all of them back.
@@ -111,7 +147,12 @@ impl TcpOptions {
             socket,
             &[
                 ("no_delay", libc::IPPROTO_TCP, libc::TCP_NODELAY, flag(self.no_delay)),
-                ("quick_ack", libc::IPPROTO_TCP, libc::TCP_QUICKACK, flag(self.quick_ack)),
+                (
+                    "quick_ack",
+                    libc::IPPROTO_TCP,
+                    libc::TCP_QUICKACK,
+                    flag(self.quick_ack != QuickAck::Off),
+                ),
                 ("rto_min_us", libc::IPPROTO_TCP, TCP_RTO_MIN_US, self.rto_min_us),
                 (
                     "user_timeout_ms",
@@ -120,10 +161,10 @@ impl TcpOptions {
                     self.user_timeout_ms,
                 ),
                 (
-                    "notsent_lowat",
+                    "notsent_lowat_bytes",
                     libc::IPPROTO_TCP,
                     libc::TCP_NOTSENT_LOWAT,
-                    self.notsent_lowat,
+                    self.notsent_lowat_bytes,
                 ),
                 ("busy_poll_us", libc::SOL_SOCKET, libc::SO_BUSY_POLL, self.busy_poll_us),
                 (
@@ -138,8 +179,18 @@ impl TcpOptions {
                     libc::SO_INCOMING_CPU,
                     self.incoming_cpu.map(u32::from),
                 ),
-                ("send_buffer", libc::SOL_SOCKET, libc::SO_SNDBUF, self.send_buffer),
-                ("receive_buffer", libc::SOL_SOCKET, libc::SO_RCVBUF, self.receive_buffer),
+                (
+                    "send_buffer_bytes",
+                    libc::SOL_SOCKET,
+                    libc::SO_SNDBUF,
+                    self.send_buffer_bytes,
+                ),
+                (
+                    "receive_buffer_bytes",
+                    libc::SOL_SOCKET,
+                    libc::SO_RCVBUF,
+                    self.receive_buffer_bytes,
+                ),
             ],
         )
     }
@@ -147,8 +198,8 @@ impl TcpOptions {
     /// Sets the buffers alone: the window scale is agreed in the handshake, so they come before `connect` and `listen`.
     pub(crate) fn apply_buffers(&self, socket: BorrowedFd<'_>) {
         for (option, wanted) in [
-            (libc::SO_SNDBUF, self.send_buffer),
-            (libc::SO_RCVBUF, self.receive_buffer),
+            (libc::SO_SNDBUF, self.send_buffer_bytes),
+            (libc::SO_RCVBUF, self.receive_buffer_bytes),
         ] {
             if let Some(value) = wanted {
                 // A refusal shows in the read-back of the connection.
@@ -256,6 +307,25 @@ pub(crate) fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_in
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Ticks a second of the kernel's clock (CONFIG_HZ), by the shortest retransmission timeout that it takes: two ticks, to which
+/// it rounds up whatever is above one. `None`: the kernel does not have the option.
+pub(crate) fn ticks_per_second(socket: BorrowedFd<'_>) -> Option<u32> {
+    let is_taken = |value| set(socket, libc::IPPROTO_TCP, TCP_RTO_MIN_US, value).is_ok();
+    if !is_taken(RTO_MIN_DEFAULT_US) {
+        return None;
+    }
+    let (mut refused, mut taken) = (0, RTO_MIN_DEFAULT_US);
+    while taken - refused > 1 {
+        let middle = u32::midpoint(refused, taken);
+        if is_taken(middle) {
+            taken = middle;
+        } else {
+            refused = middle;
+        }
+    }
+    1_000_000_u32.checked_div(refused)
 }
 
 /// Reads TCP_INFO. A kernel that knows less than this program leaves the rest zero.

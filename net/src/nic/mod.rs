@@ -1,4 +1,8 @@
-//! What a network card is set to: the kernel's ethtool interface, read only.
+//! What a network card is set to: the kernel's ethtool interface and netlink, read only.
+
+mod xdp;
+
+pub use xdp::XdpMode;
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -41,6 +45,8 @@ pub struct NicSettings {
     pub rx_queues: Option<u32>,
     /// The card stamps what it receives.
     pub hardware_stamps: Option<bool>,
+    /// Where an XDP program sits.
+    pub xdp: Option<XdpMode>,
 }
 
 /// Asks the driver of an interface.
@@ -70,6 +76,7 @@ pub fn settings(interface: &str) -> io::Result<NicSettings> {
             .ok()
             .map(|words| words[5] + words[8]),
         hardware_stamps: timestamping.map(|words| words[1] & RX_HARDWARE != 0),
+        xdp: xdp::mode(interface).ok(),
     })
 }
 
@@ -104,6 +111,7 @@ mod tests {
     fn loopback_answers_what_it_can_and_has_no_card() {
         let settings = settings("lo").unwrap();
         assert_eq!((settings.rx_ring, settings.rx_usecs), (None, None));
+        assert_eq!(settings.xdp, Some(XdpMode::None));
     }
 
     #[test]
