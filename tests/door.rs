@@ -1,7 +1,7 @@
 //! Who may come in: any port takes any session, templates, passwords, addresses; and whoever does not come in leaves no
 //! trace and keeps nobody out.
 
-use crate::market::{Market, PATIENCE, Program};
+use crate::market::{Market, PATIENCE, Program, free_port};
 use crate::trader::Trader;
 use proto::fix::{self, TimePrecision};
 use std::fs;
@@ -142,9 +142,7 @@ send_buffer_bytes = 65_536
 
 #[test]
 fn any_port_takes_any_session() {
-    let any = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let door = any.local_addr().expect("a port");
-    drop(any);
+    let door = free_port();
     let market = market(2, "", &format!("[door]\nfix_listen = \"{door}\"\n"));
     let (mut exchange, mut gateway) = start(&market);
     // A session of shard 1 at the port of shard 0, and the other way round.

@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use types::{ClientOrderId, Request, SessionId};
@@ -69,6 +70,27 @@ pub(crate) struct Program {
     log: PathBuf,
 }
 
+/// An address of this host that nobody has, for TCP or UDP, and that nobody is given by chance: a program that is away for a
+/// moment finds its port free again. (The kernel gives each socket without a port one of its own range, and the port of a
+/// program that restarts would be as good as any.)
+pub(crate) fn free_port() -> SocketAddr {
+    /// Below the range of any kernel that is not told otherwise (net.ipv4.ip_local_port_range).
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Tests of other processes begin elsewhere.
+    let start = std::process::id().wrapping_mul(2_654_435_761) % COUNT;
+    for _ in 0..COUNT {
+        let place = (start + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        let port = u16::try_from(FIRST + place).expect("below 32,000");
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
+            return address;
+        }
+    }
+    panic!("no port is free");
+}
+
 impl Market {
     /// A market of `shards` shards with the venue link over `transport`, its configs written.
     pub(crate) fn new(shards: usize, transport: &'static str) -> Self {
@@ -86,27 +108,15 @@ impl Market {
     }
 
     fn with(shards: usize, transport: &'static str, has_history: bool, hosts: Option<Hosts>) -> Self {
-        // All are held until the last is found, so that none is found twice.
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut tcp = (0..3 * shards)
-            .map(|_| TcpListener::bind(any).expect("a port"))
-            .collect::<Vec<_>>();
-        let mut udp = (0..7 + shards)
-            .map(|_| UdpSocket::bind(any).expect("a port"))
-            .collect::<Vec<_>>();
-        let mut stream = || tcp.pop().and_then(|held| held.local_addr().ok()).expect("a port");
-        let fix = (0..shards).map(|_| stream()).collect();
-        let native = (0..shards).map(|_| stream()).collect();
-        let streams = (0..shards).map(|_| stream()).collect::<Vec<_>>();
-        let mut datagram = || udp.pop().and_then(|held| held.local_addr().ok()).expect("a port");
-        let datagrams = (0..shards).map(|_| datagram()).collect::<Vec<_>>();
+        let fix = (0..shards).map(|_| free_port()).collect();
+        let native = (0..shards).map(|_| free_port()).collect();
+        let venues = (0..shards).map(|_| free_port()).collect::<Vec<_>>();
         // A port that is free on this host is taken for free on the other.
         let on = |ip: Option<IpAddr>, address: SocketAddr| ip.map_or(address, |ip| SocketAddr::new(ip, address.port()));
         let (here, there) = (
             hosts.as_ref().map(|hosts| hosts.here),
             hosts.as_ref().map(|hosts| hosts.there),
         );
-        let venues = if transport == "tcp" { streams } else { datagrams };
         let market = Self {
             folder: tempfile::tempdir().expect("a folder"),
             shards,
@@ -114,13 +124,13 @@ impl Market {
             has_history,
             fix,
             native,
-            client_link: datagram(),
+            client_link: free_port(),
             venues: venues.into_iter().map(|venue| on(there, venue)).collect(),
-            feed: on(there, datagram()),
-            prices: on(here, datagram()),
-            ticks: [on(here, datagram()), on(here, datagram())],
-            history: datagram(),
-            history_requests: datagram(),
+            feed: on(there, free_port()),
+            prices: on(here, free_port()),
+            ticks: [on(here, free_port()), on(here, free_port())],
+            history: free_port(),
+            history_requests: free_port(),
             hosts,
         };
         market.write("instruments.csv", &market.instruments());

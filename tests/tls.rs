@@ -1,12 +1,12 @@
 //! FIX over TLS: with a certificate of the gateway's, and with one of the client's.
 
 use crate::door::{FixClient, assert_refused, is_logon, market, message, start};
-use crate::market::{Market, PATIENCE};
+use crate::market::{Market, PATIENCE, free_port};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 type TlsClient = FixClient<StreamOwned<ClientConnection, TcpStream>>;
@@ -35,9 +35,7 @@ impl Authority {
 
 /// A market with a TLS port, this under `[tls]`, and these sessions more.
 fn with_tls(authority: &Authority, more: &str, sessions: &str) -> (Market, SocketAddr) {
-    let held = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = held.local_addr().expect("a port");
-    drop(held);
+    let address = free_port();
     let tls = format!(
         "[door]\nfix_tls_listen = \"{address}\"\n[tls]\ncertificate = \"gateway.pem\"\nkey = \"gateway.key\"\n{more}"
     );
