@@ -3,6 +3,10 @@
 //! Needs root, so `cargo test` leaves it out; `.ci/extended afxdp` runs it. The namespaces have no names: they, and what is
 //! in them, are gone with the thread that made them.
 
+#[path = "../src/allocation.rs"]
+mod allocation;
+
+use allocation::allocations;
 use net::link::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume};
 use net::udp::{UdpPeer, UdpSocket};
 use net::xdp::{Mode, XdpPeer, XdpTable};
@@ -463,4 +467,41 @@ fn ltp_carries_its_messages_over_it() {
     }
     let LinkCounters { malformed, downs, .. } = far.counters();
     assert_eq!((malformed, downs), (0, 0));
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
+fn a_message_over_it_allocates_nothing_at_either_end() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let config = Config::new(SessionId(1), 64, 64);
+    let far = namespaces.in_far(|| listen(VENUE)).unwrap();
+    let near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+    let mut far = LtpLink::new(far, Role::Acceptor, &config, 1, Resume::START).unwrap();
+    let mut near = LtpLink::new(near, Role::Initiator, &config, 1, Resume::START).unwrap();
+    let (start, mut now, mut received) = (Instant::now(), Timestamp(1_000_000_000), 0);
+    let mut turn = |near: &mut LtpLink<XdpPeer>, far: &mut LtpLink<XdpPeer>| {
+        assert!(start.elapsed() < PATIENCE, "{:?} {:?}", near.counters(), far.counters());
+        now = now + types::Duration::from_micros(10);
+        let (mut buffer, mut count) = ([0; 64], 0);
+        for link in [near, far] {
+            while let Some(event) = link.poll(now, &mut buffer) {
+                count += usize::from(matches!(event, LinkEvent::Message { .. }));
+            }
+            link.flush(now, 0);
+        }
+        count
+    };
+    while !(near.is_up() && far.is_up()) {
+        turn(&mut near, &mut far);
+    }
+    let count = allocations(|| {
+        for number in 1_usize..=1_000 {
+            near.send(&[7; 48], 0);
+            far.send(&[8; 64], 0);
+            while received < 2 * number {
+                received += turn(&mut near, &mut far);
+            }
+        }
+    });
+    assert_eq!((received, count), (2_000, 0));
 }

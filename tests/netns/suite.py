@@ -1,10 +1,10 @@
 """The links over a wire that loses: two network namespaces, a veth pair, and one in a hundred packets gone each way.
 
-    suite.py TICKGATE
+    suite.py TICKGATE TESTS
 
 First `tickgate lat`: round trips over every link without loss and with it, and LTP in each of its redundancy modes. Then
 gateway and exchange, each in a namespace, of which one is killed and started again in mid-flow (tests/netns.rs): every order
-is accounted for by its number at both ends.
+is accounted for by its number at both ends. TESTS is the program that tests/main.rs becomes.
 """
 
 import json
@@ -85,9 +85,9 @@ def with_loss(tickgate, net):
         check(figures["tcp-untuned"]["max_ns"] > 190_000_000, "TCP waits for its timer")
 
 
-def kills(net):
+def kills(tests, net):
     environment = dict(os.environ, TICKGATE_NETNS=" ".join([net.names[1], *net.addresses]))
-    command = net.command(0, "cargo", "test", "--quiet", "--test", "main", "--", "--ignored", "netns::", "--test-threads", "1")
+    command = net.command(0, tests, "--ignored", "netns::", "--test-threads", "1")
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     print(ran.stdout[-2000:], flush=True)
     check(ran.returncode == 0, f"gateway and exchange are killed and come back: {ran.stderr[-4000:]}")
@@ -95,11 +95,11 @@ def kills(net):
 
 
 def main():
-    tickgate = os.path.abspath(sys.argv[1])
+    tickgate, tests = map(os.path.abspath, sys.argv[1:3])
     reason = namespaces.why_not()
     if reason is not None:
-        print(f"skipped: {reason}")
-        return
+        print(f"FAILED: {reason}")
+        sys.exit(1)
     # A signal ends this like an error does, so that the namespaces go.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
@@ -114,7 +114,7 @@ def main():
         finally:
             listener.kill()
             listener.wait()
-        kills(net)
+        kills(tests, net)
     print(f"checks: {checks}")
 
 
