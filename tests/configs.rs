@@ -129,7 +129,12 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
                 "trading_day = 20261130\ntrading_dya = 1",
                 &["trading_dya", "unknown"],
             ),
-            ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_s", "unknown"]),
+            ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_ms", "missing"]),
+            (
+                "heartbeat_ms = 10",
+                "heartbeat_ms = 10\nheartbeat_s = 10",
+                &["heartbeat_s", "unknown"],
+            ),
             (
                 "cancel_reserve_messages = 512",
                 "cancel_reserve_messages = 4096",
@@ -436,7 +441,12 @@ fn the_session_over_a_link_of_the_page_loads_and_what_cannot_be_is_refused() {
             &["session 3", "allow is for TCP"],
         ),
         ("heartbeat_ms = 10", "heartbeat_ms = 0", &["session 3", "heartbeat"]),
-        ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_s", "unknown"]),
+        ("heartbeat_ms = 10", "heartbeat_s = 10", &["heartbeat_ms", "missing"]),
+        (
+            "heartbeat_ms = 10",
+            "heartbeat_ms = 10\nheartbeat_s = 10",
+            &["heartbeat_s", "unknown"],
+        ),
         ("user = \"fast\" ", "user = \"trader\" ", &["sessions 2 and 3"]),
     ] {
         assert!(session.contains(line), "{line}");

@@ -9,6 +9,7 @@ mod fix_client;
 mod journal;
 mod lat;
 mod layers;
+mod links;
 mod market;
 mod netns;
 mod processes;

@@ -126,16 +126,18 @@ struct Scene {
 
 /// Kills one in mid-flow, brings it back, and compares what everyone knows in the end.
 pub(crate) fn kill(shards: usize, transport: &'static str, victim: Victim) {
-    let market = Market::new(shards, transport);
+    kill_over(Market::new(shards, transport), victim);
+}
+
+/// The same in a market whose configs somebody has changed.
+pub(crate) fn kill_over(market: Market, victim: Victim) {
     let taker = Trader::new("taker", 2, market.native[0]);
     Scene::new(market, taker).kill(victim);
 }
 
 /// The same, with the exchange in another network namespace.
 pub(crate) fn kill_in(hosts: Hosts, transport: &'static str, victim: Victim) {
-    let market = Market::in_namespaces(hosts, transport);
-    let taker = Trader::new("taker", 2, market.native[0]);
-    Scene::new(market, taker).kill(victim);
+    kill_over(Market::in_namespaces(hosts, transport), victim);
 }
 
 /// The same with a taker over a link: nothing that it sends is lost, whatever happens.

@@ -382,8 +382,7 @@ impl Line {
             peer: address,
             local: None,
         };
-        let mut ltp = ltp::Config::new(session, WINDOW, native::MAX_MESSAGE_LENGTH);
-        ltp.packing = false;
+        let mut ltp = ltp::Config::for_client(session, WINDOW, native::MAX_MESSAGE_LENGTH);
         // What `keys.txt` of the market says.
         ltp.key = Some(Key {
             id: 7,

@@ -113,7 +113,12 @@ impl Carrier {
             LinkEnd::Connect { peer, local } => UdpPeer::connect(peer, local, options),
             LinkEnd::Listen { local } => UdpPeer::learn(local, options),
         };
-        socket.map(Self::Udp)
+        let socket = socket?;
+        let address = socket
+            .local_addr()
+            .map_or_else(|_| "nowhere".to_owned(), |local| local.to_string());
+        tracing::info!("UDP socket at {address}: {}", socket.readback());
+        Ok(Self::Udp(socket))
     }
 }
 

@@ -28,6 +28,6 @@ pub use carrier::{Carrier, CarrierConfig, CarrierKind};
 pub use datagram::Datagram;
 pub use error::SetupError;
 pub use link::Link;
-pub use options::{Readback, TcpOptions, UdpOptions};
+pub use options::{QuickAck, Readback, TcpOptions, UdpOptions};
 pub use paths::Paths;
 pub use poller::Poller;

@@ -1,7 +1,7 @@
 //! Non-blocking TCP with every option tuned and read back.
 
 use crate::error::{SetupError, bind_advice, socket_advice};
-use crate::options::{self, Readback, TcpOptions};
+use crate::options::{self, QuickAck, Readback, TcpOptions};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
@@ -16,6 +16,7 @@ pub const BACKLOG_MAX: i32 = 1024;
 pub struct TcpStream {
     stream: std::net::TcpStream,
     readback: Readback,
+    rearms_quick_ack: bool,
 }
 
 /// A connection that is being made.
@@ -161,7 +162,11 @@ impl TcpStream {
     /// `stream` is non-blocking.
     fn new(stream: std::net::TcpStream, options: &TcpOptions) -> Self {
         let readback = options.apply(stream.as_fd());
-        Self { stream, readback }
+        Self {
+            stream,
+            readback,
+            rearms_quick_ack: options.quick_ack == QuickAck::Rearmed,
+        }
     }
 
     /// Receives what is there, up to the buffer's length.
@@ -175,7 +180,13 @@ impl TcpStream {
         assert!(!buffer.is_empty(), "a receive needs room");
         match self.stream.read(buffer) {
             Ok(0) => Ok(Received::Closed),
-            Ok(length) => Ok(Received::Bytes(length)),
+            Ok(length) => {
+                if self.rearms_quick_ack {
+                    // A kernel that refuses the option has done so in the read-back.
+                    let _ = options::set(self.stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, 1);
+                }
+                Ok(Received::Bytes(length))
+            }
             Err(error) if is_not_now(&error) => Ok(Received::Nothing),
             Err(error) => Err(error),
         }
@@ -197,14 +208,6 @@ impl TcpStream {
     pub fn send_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let socket = socket2::SockRef::from(&self.stream);
         taken(socket.send_vectored_with_flags(pieces, libc::MSG_NOSIGNAL))
-    }
-
-    /// Sets TCP_QUICKACK again, which the kernel clears by itself.
-    ///
-    /// # Errors
-    /// The kernel refuses the option.
-    pub fn rearm_quick_ack(&mut self) -> io::Result<()> {
-        options::set(self.stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, 1)
     }
 
     /// Segments that the kernel sent again since the connection was made: a system call.
@@ -395,15 +398,15 @@ mod tests {
     #[test]
     fn every_option_is_read_back() {
         let options = TcpOptions {
-            send_buffer: Some(65_536),
-            receive_buffer: Some(65_536),
+            send_buffer_bytes: Some(65_536),
+            receive_buffer_bytes: Some(65_536),
             ..TcpOptions::tuned()
         };
         let (client, server) = pair(&options);
         for stream in [&client, &server] {
             let readback = stream.readback();
             assert_eq!(readback.rows().count(), 10);
-            for name in ["no_delay", "quick_ack", "user_timeout_ms", "notsent_lowat"] {
+            for name in ["no_delay", "quick_ack", "user_timeout_ms", "notsent_lowat_bytes"] {
                 let row = readback.row(name).unwrap();
                 assert_eq!(row.got, row.wanted, "{readback}");
             }
@@ -415,9 +418,26 @@ mod tests {
                     .is_none_or(|got| got >= rto_min.wanted.unwrap() && got < 200_000),
                 "{readback}"
             );
-            for name in ["send_buffer", "receive_buffer"] {
+            for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
                 assert!(readback.row(name).unwrap().got.unwrap() >= 65_536, "{readback}");
             }
+        }
+    }
+
+    #[test]
+    fn quick_ack_is_set_again_after_each_receive_where_it_is_to_be() {
+        for (quick_ack, after) in [(QuickAck::Off, 0), (QuickAck::Once, 0), (QuickAck::Rearmed, 1)] {
+            let options = TcpOptions {
+                quick_ack,
+                ..TcpOptions::tuned()
+            };
+            let (mut client, mut server) = pair(&options);
+            // As the kernel does it by itself.
+            options::set(server.as_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0).unwrap();
+            client.send(b"hello").unwrap();
+            assert_eq!(recv(&mut server), b"hello");
+            let now = TcpOptions::default().apply(server.as_fd());
+            assert_eq!(now.row("quick_ack").unwrap().got, Some(after), "{quick_ack:?}");
         }
     }
 

@@ -11,14 +11,12 @@ use crate::limits::{
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
 use net::CarrierConfig;
-use net::link::{LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
+use net::link::{LinkEnd, Transport};
 use orders::{
     AccountConfig, AccountLimits, Capacity, Collar, FirmLimits, InstrumentLimits, Limit, LimitError, LimitScope,
     LimitValue, MissingReference, Orders, OrdersConfig, Route, RouteKey,
 };
-use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
-use proto::soup::{Password, SessionName, UserName};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -259,7 +257,7 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Resu
         .map(|shard| {
             let mut of_shard = raw.links.iter().filter(|link| usize::from(link.shard) == shard);
             match (of_shard.next(), of_shard.next()) {
-                (Some(link), None) if raw.grants_open_orders && matches!(link.transport, raw::Transport::Tcp) => {
+                (Some(link), None) if raw.grants_open_orders && link.of_venue.transport == Transport::Tcp => {
                     Err(ConfigError(format!(
                         "venue {}: grants_open_orders needs LTP; a link over TCP carries no grants",
                         raw.name
@@ -318,83 +316,24 @@ fn check_queues(venues: &[VenueConfig], sessions: &[SessionConfig]) -> Result<()
 }
 
 fn link(raw: &raw::Link, venue: &str, base: &Path) -> Result<LinkConfig, ConfigError> {
-    let settings = match raw.transport {
-        raw::Transport::Ltp => ltp_link(raw, base),
-        raw::Transport::Tcp => tcp_link(raw),
-    };
+    let to = |peer| LinkEnd::Connect { peer, local: None };
+    let (end, second, session) = (to(raw.peer), raw.second_peer.map(to), SessionId(raw.session));
+    let settings = raw
+        .of_venue
+        .check(&raw.link, session, MAX_MESSAGE_LENGTH, end, second, base);
     let wrong = |what: String| ConfigError(format!("link of venue {venue} for shard {}: {what}", raw.shard));
     let settings = settings.map_err(wrong)?;
-    let (reserve, window) = (raw.cancel_reserve_messages, raw.window_messages);
+    let (reserve, window) = (raw.cancel_reserve_messages, raw.link.window_messages);
     if reserve == 0 || reserve >= window {
         return Err(wrong(format!(
             "cancel_reserve_messages = {reserve} is not possible; at least 1, and less than window_messages = {window}"
         )));
     }
     Ok(LinkConfig {
-        session: SessionId(raw.session),
+        session,
         cancel_reserve_messages: reserve,
         settings,
     })
-}
-
-impl raw::Link {
-    fn options(&self) -> LtpOptions<'_> {
-        LtpOptions {
-            key_id: self.key_id,
-            key_file: self.key_file.as_deref(),
-            header: self.header.as_deref(),
-            redundancy: self.redundancy.as_deref(),
-            reorder_allowance_us: self.reorder_allowance_us,
-        }
-    }
-}
-
-fn ltp_link(raw: &raw::Link, base: &Path) -> Result<net::link::LinkConfig, String> {
-    let mut ltp = ltp::Config::new(SessionId(raw.session), raw.window_messages, MAX_MESSAGE_LENGTH);
-    ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
-    ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
-    raw.options().apply(&mut ltp, base)?;
-    if raw.second_peer.is_some() != (ltp.redundancy == ltp::Redundancy::Paths) {
-        return Err("redundancy = \"paths\" and second_peer stand together".to_owned());
-    }
-    let second = raw.second_peer.map(|peer| LinkEnd::Connect { peer, local: None });
-    let second = SecondPath::check(second, raw.carrier, raw.second_afxdp.as_ref())?;
-    let end = LinkEnd::Connect {
-        peer: raw.peer,
-        local: None,
-    };
-    Ok(net::link::LinkConfig::Ltp(LtpLinkConfig {
-        end,
-        ltp,
-        carrier: CarrierConfig::check(raw.carrier, raw.afxdp.as_ref(), end)?,
-        second,
-    }))
-}
-
-fn tcp_link(raw: &raw::Link) -> Result<net::link::LinkConfig, String> {
-    raw.options().none()?;
-    if raw.second_peer.is_some() {
-        return Err("second_peer is for LTP".to_owned());
-    }
-    if raw.carrier.is_some() || raw.afxdp.is_some() || raw.second_afxdp.is_some() {
-        return Err("carrier, afxdp and second_afxdp are for LTP".to_owned());
-    }
-    let end = LinkEnd::Connect {
-        peer: raw.peer,
-        local: None,
-    };
-    let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
-    let (user, password) = (UserName::new(&text(&raw.user)), Password::new(&text(&raw.password)));
-    let (Some(user), Some(password), Some(_), Some(_)) = (user, password, &raw.user, &raw.password) else {
-        return Err("TCP needs user (at most 6 characters) and password (at most 10)".to_owned());
-    };
-    let session = SessionName::new(raw.session.to_string().as_bytes()).ok_or("session is no name")?;
-    let mut tcp = TcpLinkConfig::new(end, user, password, session);
-    tcp.window = raw.window_messages;
-    tcp.max_message = MAX_MESSAGE_LENGTH;
-    tcp.timing.heartbeat = Duration::from_millis(raw.heartbeat_ms);
-    tcp.timing.dead_after = Duration::from_millis(raw.dead_after_ms);
-    Ok(net::link::LinkConfig::Tcp(tcp))
 }
 
 /// The size of the rings between shards. Some of each is set aside, see [`NOTICES_RESERVED`] and [`CANCELS_RESERVED`]: a ring of no more than that

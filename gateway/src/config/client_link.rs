@@ -2,12 +2,11 @@
 
 use super::{ConfigError, SessionConfig, raw};
 use crate::limits::{MAX_CLIENT_LINKS, WINDOW_AN_OPEN_ORDER};
-use net::CarrierConfig;
-use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, LtpOptions};
+use net::link::{LinkConfig, LinkEnd, LtpLinkConfig};
 use proto::ltp;
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::path::Path;
-use types::{Duration, SessionId};
+use types::SessionId;
 
 /// Most of a link's `window_messages`.
 const WINDOW_MAX: usize = ltp::Config::WINDOW_MAX / 2;
@@ -31,27 +30,22 @@ pub(super) fn link(raw: &raw::Session, base: &Path) -> Result<Option<LinkConfig>
             )));
         }
     }
+    let window = link.link.window_messages;
     let least = WINDOW_AN_OPEN_ORDER.saturating_mul(raw.max_open_orders as usize);
-    if !(least..=WINDOW_MAX).contains(&link.window_messages) {
-        let (window, orders) = (link.window_messages, raw.max_open_orders);
+    if !(least..=WINDOW_MAX).contains(&window) {
+        let orders = raw.max_open_orders;
         return Err(wrong(&format!(
             "window_messages = {window} is not possible; with max_open_orders = {orders} at least {least}, at most {WINDOW_MAX}"
         )));
     }
     // See `client_links.rs`: one window of what the client may lack, one of what comes before it is there again.
-    let ring = link.window_messages.saturating_mul(2).next_power_of_two();
+    let ring = window.saturating_mul(2).next_power_of_two();
     let mut ltp = ltp::Config::new(SessionId(id), ring, MAX_MESSAGE_LENGTH);
-    ltp.heartbeat = Duration::from_millis(link.heartbeat_ms);
-    ltp.dead_after = u32::try_from(link.dead_after_ms / link.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
-    // One form of header and no repeats: what a filter on the way reads stands at one place.
-    let options = LtpOptions {
-        key_id: link.key_id,
-        key_file: link.key_file.as_deref(),
-        ..LtpOptions::default()
-    };
-    options.apply(&mut ltp, base).map_err(|what| wrong(&what))?;
+    // One form of header, one order a datagram and no repeats: what a filter on the way reads stands at one place.
+    ltp.takes_single = true;
+    link.link.apply(&mut ltp, base).map_err(|what| wrong(&what))?;
     let end = LinkEnd::Listen { local: link.listen };
-    let carrier = CarrierConfig::check(link.carrier, link.afxdp.as_ref(), end).map_err(|what| wrong(&what))?;
+    let carrier = link.link.carrier(end).map_err(|what| wrong(&what))?;
     Ok(Some(LinkConfig::Ltp(LtpLinkConfig {
         end,
         ltp,

@@ -1,7 +1,6 @@
 //! The config file as it is written: one struct a table, unknown keys refused, units in the keys.
 
-use net::CarrierKind;
-use net::xdp::XdpTable;
+use net::link::{LinkTable, VenueLinkTable};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -154,33 +153,14 @@ pub(super) struct Venue {
 #[serde(deny_unknown_fields)]
 pub(super) struct Link {
     pub(super) shard: u8,
-    pub(super) transport: Transport,
-    /// What carries LTP.
-    pub(super) carrier: Option<CarrierKind>,
-    pub(super) afxdp: Option<XdpTable>,
-    pub(super) second_afxdp: Option<XdpTable>,
     pub(super) session: u16,
     pub(super) peer: SocketAddr,
-    pub(super) window_messages: usize,
-    pub(super) cancel_reserve_messages: usize,
-    pub(super) heartbeat_ms: u64,
-    pub(super) dead_after_ms: u64,
-    pub(super) key_id: Option<u32>,
-    pub(super) key_file: Option<PathBuf>,
-    pub(super) header: Option<String>,
-    pub(super) redundancy: Option<String>,
-    pub(super) reorder_allowance_us: Option<u64>,
     pub(super) second_peer: Option<SocketAddr>,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
-}
-
-/// `transport = "…"`.
-#[derive(Deserialize, Clone, Copy, Debug)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Transport {
-    Ltp,
-    Tcp,
+    pub(super) cancel_reserve_messages: usize,
+    #[serde(flatten)]
+    pub(super) link: LinkTable,
+    #[serde(flatten)]
+    pub(super) of_venue: VenueLinkTable,
 }
 
 /// `[[accounts]]`.
@@ -240,14 +220,9 @@ pub(super) struct Session {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientLink {
-    pub(super) carrier: Option<CarrierKind>,
-    pub(super) afxdp: Option<XdpTable>,
     pub(super) listen: SocketAddr,
-    pub(super) window_messages: usize,
-    pub(super) heartbeat_ms: u64,
-    pub(super) dead_after_ms: u64,
-    pub(super) key_id: Option<u32>,
-    pub(super) key_file: Option<PathBuf>,
+    #[serde(flatten)]
+    pub(super) link: LinkTable,
 }
 
 /// `schedule = { … }`: when a session may be used.

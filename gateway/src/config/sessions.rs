@@ -140,7 +140,7 @@ fn session(
     };
     let link = client_link::link(raw, base)?;
     let (resend_messages, send_buffer_bytes) = match &raw.link {
-        Some(link) => (link.window_messages, 0),
+        Some(link) => (link.link.window_messages, 0),
         None => buffers(raw)?,
     };
     let protocol = match raw.protocol {

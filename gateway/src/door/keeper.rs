@@ -17,7 +17,7 @@ use crate::stream::Stream;
 use latency::clock::Clock;
 use net::poller::{Interest, Poller};
 use net::tcp::TcpListener;
-use net::{SetupError, TcpOptions};
+use net::{QuickAck, SetupError, TcpOptions};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,15 +84,15 @@ const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Options of clients' sockets: never wait to fill a segment, and notice a peer that is gone.
 const CLIENT_TCP: TcpOptions = TcpOptions {
     no_delay: true,
-    quick_ack: false,
+    quick_ack: QuickAck::Off,
     rto_min_us: Some(8_000),
     user_timeout_ms: Some(30_000),
-    notsent_lowat: Some(128 << 10),
+    notsent_lowat_bytes: Some(128 << 10),
     busy_poll_us: None,
     prefer_busy_poll: false,
     incoming_cpu: None,
-    send_buffer: None,
-    receive_buffer: None,
+    send_buffer_bytes: None,
+    receive_buffer_bytes: None,
 };
 
 impl Keeper {

@@ -162,8 +162,7 @@ impl<D: Datagram> AnyLink<D> {
         }
     }
 
-    /// What the kernel gave for each socket option; `None` while a TCP link has no connection. One line for the log,
-    /// after each `Up` of TCP, and at the start of LTP, whose socket [`LtpLink::datagrams`] has.
+    /// What the kernel gave for each socket option; `None` while a TCP link has no connection.
     #[must_use]
     pub fn tcp_readback(&self) -> Option<&Readback> {
         match self {

@@ -17,12 +17,12 @@
 pub mod any;
 mod keys;
 pub mod ltp;
-mod ltp_options;
+mod table;
 pub mod tcp;
 
 pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
-pub use ltp_options::LtpOptions;
+pub use table::{LinkTable, Transport, VenueLinkTable};
 pub use tcp::{TcpLink, TcpLinkConfig};
 
 use crate::datagram::PathChange;

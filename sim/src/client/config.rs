@@ -1,9 +1,8 @@
 //! The client's config, `configs/client-*.toml`: as written, then checked.
 
 use super::link::LinkConnection;
-use net::link::LtpOptions;
-use net::xdp::XdpTable;
-use net::{CarrierConfig, CarrierKind};
+use net::link::LinkTable;
+use net::{CarrierConfig, TcpOptions};
 use proto::fix::CompId;
 use proto::ltp;
 use proto::soup::{Password, UserName};
@@ -26,6 +25,8 @@ pub struct ClientConfig {
     pub account: AccountId,
     /// What it speaks, and how it logs in.
     pub login: Login,
+    /// Socket options of a connection over TCP.
+    pub tcp: TcpOptions,
     /// The market data it follows, if any.
     pub feed: Option<FeedConfig>,
     /// What it sends.
@@ -114,6 +115,7 @@ struct RawConfig {
     fix: Option<RawFix>,
     native: Option<RawNative>,
     link: Option<RawLink>,
+    tcp: Option<TcpOptions>,
     feed: Option<FeedConfig>,
     load: RawLoad,
 }
@@ -144,14 +146,9 @@ struct RawNative {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawLink {
-    carrier: Option<CarrierKind>,
-    afxdp: Option<XdpTable>,
     journal: PathBuf,
-    window_messages: usize,
-    heartbeat_ms: u64,
-    dead_after_ms: u64,
-    key_id: Option<u32>,
-    key_file: Option<PathBuf>,
+    #[serde(flatten)]
+    link: LinkTable,
 }
 
 #[derive(Deserialize)]
@@ -196,6 +193,7 @@ impl ClientConfig {
             gateway: raw.gateway.address,
             session,
             account: AccountId(raw.gateway.account),
+            tcp: tcp(raw.tcp, raw.link.is_some())?,
             login: login(
                 raw.fix,
                 raw.native,
@@ -232,19 +230,22 @@ fn login(
     }
 }
 
+fn tcp(raw: Option<TcpOptions>, is_link: bool) -> Result<TcpOptions, ConfigError> {
+    let Some(options) = raw else {
+        return Ok(TcpOptions::tuned());
+    };
+    if is_link {
+        return Err(ConfigError("[tcp] is of no use to a client over LTP".to_owned()));
+    }
+    options.check().map_err(ConfigError)?;
+    Ok(options)
+}
+
 fn link(raw: &RawLink, gateway: SocketAddr, session: SessionId, base: &Path) -> Result<LinkLogin, ConfigError> {
     let wrong = |what| ConfigError(format!("link: {what}"));
-    let mut ltp = LinkConnection::settings(session, raw.window_messages);
-    ltp.heartbeat = Duration::from_millis(raw.heartbeat_ms);
-    ltp.dead_after = u32::try_from(raw.dead_after_ms / raw.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
-    let options = LtpOptions {
-        key_id: raw.key_id,
-        key_file: raw.key_file.as_deref(),
-        ..LtpOptions::default()
-    };
-    options.apply(&mut ltp, base).map_err(wrong)?;
-    let end = LinkConnection::end(gateway);
-    let carrier = CarrierConfig::check(raw.carrier, raw.afxdp.as_ref(), end).map_err(wrong)?;
+    let mut ltp = LinkConnection::settings(session, raw.link.window_messages);
+    raw.link.apply(&mut ltp, base).map_err(wrong)?;
+    let carrier = raw.link.carrier(LinkConnection::end(gateway)).map_err(wrong)?;
     Ok(LinkLogin {
         journal: base.join(&raw.journal),
         ltp,

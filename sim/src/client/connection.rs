@@ -56,7 +56,7 @@ impl Connection {
                 return Ok(Self::Link(Box::new(link)));
             }
         };
-        Ok(Self::Stream(Box::new(Stream::new(config.gateway, wire))))
+        Ok(Self::Stream(Box::new(Stream::new(config.gateway, config.tcp, wire))))
     }
 
     /// Connects, receives, keeps alive and sends. `true` when there was something to do.

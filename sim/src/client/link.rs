@@ -78,9 +78,7 @@ impl LinkConnection {
 
     /// The settings of the client's end: one order a datagram, where a pre-filter finds it.
     pub(super) const fn settings(session: SessionId, window: usize) -> ltp::Config {
-        let mut ltp = ltp::Config::new(session, window, MAX_MESSAGE_LENGTH);
-        ltp.packing = false;
-        ltp
+        ltp::Config::for_client(session, window, MAX_MESSAGE_LENGTH)
     }
 
     pub(super) fn turn(&mut self, now: Timestamp, clock: &Clock, deliver: &mut impl FnMut(Timestamp, Answer)) -> bool {

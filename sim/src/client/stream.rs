@@ -14,6 +14,7 @@ use types::{Duration, Request, Timestamp};
 #[derive(Debug)]
 pub(super) struct Stream {
     gateway: SocketAddr,
+    options: TcpOptions,
     socket: Socket,
     wire: Wire,
     out: SendBuffer,
@@ -50,9 +51,10 @@ pub(super) struct SendBuffer {
 }
 
 impl Stream {
-    pub(super) fn new(gateway: SocketAddr, wire: Wire) -> Self {
+    pub(super) fn new(gateway: SocketAddr, options: TcpOptions, wire: Wire) -> Self {
         Self {
             gateway,
+            options,
             socket: Socket::Down,
             wire,
             out: SendBuffer {
@@ -76,7 +78,7 @@ impl Stream {
             Socket::Connecting(connecting) => match connecting.poll() {
                 Ok(None) => false,
                 Ok(Some(stream)) => {
-                    tracing::debug!("connected to {}: {}", self.gateway, stream.readback());
+                    tracing::info!("connected to {}: {}", self.gateway, stream.readback());
                     self.socket = Socket::Up(Box::new(stream));
                     self.connects += 1;
                     self.is_failing = false;
@@ -166,7 +168,7 @@ impl Stream {
         if self.is_leaving || now < self.retry_at {
             return false;
         }
-        match TcpConnecting::start(self.gateway, None, &TcpOptions::tuned()) {
+        match TcpConnecting::start(self.gateway, None, &self.options) {
             Ok(connecting) => self.socket = Socket::Connecting(connecting),
             Err(error) => self.lost(now, &error.to_string()),
         }

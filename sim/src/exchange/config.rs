@@ -10,11 +10,8 @@ use super::recovery::CoreConfig;
 use super::room;
 use super::schedule::AuctionTimes;
 use matcher::SelfMatch;
-use net::CarrierConfig;
-use net::link::{LinkConfig, LinkEnd, LtpLinkConfig, LtpOptions, SecondPath, TcpLinkConfig};
-use proto::ltp;
+use net::link::{LinkConfig, LinkEnd};
 use proto::native::MAX_MESSAGE_LENGTH;
-use proto::soup::{Password, SessionName, UserName};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -146,8 +143,7 @@ impl std::error::Error for ConfigError {}
 
 /// The file as it is written: one struct a table.
 mod raw {
-    use net::CarrierKind;
-    use net::xdp::XdpTable;
+    use net::link::{LinkTable, VenueLinkTable};
     use serde::Deserialize;
     use std::net::{Ipv4Addr, SocketAddr};
     use std::path::PathBuf;
@@ -244,31 +240,14 @@ mod raw {
     #[serde(deny_unknown_fields)]
     pub(super) struct Session {
         pub(super) id: u16,
-        pub(super) transport: Transport,
-        pub(super) carrier: Option<CarrierKind>,
-        pub(super) afxdp: Option<XdpTable>,
-        pub(super) second_afxdp: Option<XdpTable>,
         pub(super) listen: SocketAddr,
-        pub(super) window_messages: usize,
-        pub(super) heartbeat_ms: u64,
-        pub(super) dead_after_ms: u64,
-        pub(super) key_id: Option<u32>,
-        pub(super) key_file: Option<PathBuf>,
-        pub(super) header: Option<String>,
-        pub(super) redundancy: Option<String>,
-        pub(super) reorder_allowance_us: Option<u64>,
         pub(super) second_listen: Option<SocketAddr>,
         pub(super) cancel_on_disconnect: Option<bool>,
         pub(super) open_orders_max: Option<u32>,
-        pub(super) user: Option<String>,
-        pub(super) password: Option<String>,
-    }
-
-    #[derive(Deserialize, Clone, Copy)]
-    #[serde(rename_all = "lowercase")]
-    pub(super) enum Transport {
-        Ltp,
-        Tcp,
+        #[serde(flatten)]
+        pub(super) link: LinkTable,
+        #[serde(flatten)]
+        pub(super) of_venue: VenueLinkTable,
     }
 }
 
@@ -394,72 +373,19 @@ impl raw::Journal {
 
 impl raw::Session {
     fn check(&self, base: &Path) -> Result<SessionConfig, String> {
-        let link = match self.transport {
-            raw::Transport::Ltp => self.ltp(base),
-            raw::Transport::Tcp => self.tcp(),
-        };
+        let at = |local| LinkEnd::Listen { local };
+        let (end, second, id) = (at(self.listen), self.second_listen.map(at), SessionId(self.id));
+        let link = self
+            .of_venue
+            .check(&self.link, id, MAX_MESSAGE_LENGTH, end, second, base);
         Ok(SessionConfig {
             rules: SessionRules {
-                id: SessionId(self.id),
+                id,
                 cancel_on_disconnect: self.cancel_on_disconnect.unwrap_or(true),
                 open_orders_max: self.open_orders_max,
             },
             link: link.map_err(|what| format!("session {}: {what}", self.id))?,
         })
-    }
-
-    fn options(&self) -> LtpOptions<'_> {
-        LtpOptions {
-            key_id: self.key_id,
-            key_file: self.key_file.as_deref(),
-            header: self.header.as_deref(),
-            redundancy: self.redundancy.as_deref(),
-            reorder_allowance_us: self.reorder_allowance_us,
-        }
-    }
-
-    fn ltp(&self, base: &Path) -> Result<LinkConfig, String> {
-        let mut ltp = ltp::Config::new(SessionId(self.id), self.window_messages, MAX_MESSAGE_LENGTH);
-        ltp.heartbeat = Duration::from_millis(self.heartbeat_ms);
-        ltp.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
-        self.options().apply(&mut ltp, base)?;
-        if self.second_listen.is_some() != (ltp.redundancy == ltp::Redundancy::Paths) {
-            return Err("redundancy = \"paths\" and second_listen stand together".to_owned());
-        }
-        let second = self.second_listen.map(|local| LinkEnd::Listen { local });
-        let second = SecondPath::check(second, self.carrier, self.second_afxdp.as_ref())?;
-        Ok(LinkConfig::Ltp(LtpLinkConfig {
-            end: self.end(),
-            ltp,
-            carrier: CarrierConfig::check(self.carrier, self.afxdp.as_ref(), self.end())?,
-            second,
-        }))
-    }
-
-    fn tcp(&self) -> Result<LinkConfig, String> {
-        self.options().none()?;
-        if self.second_listen.is_some() {
-            return Err("second_listen is for LTP".to_owned());
-        }
-        if self.carrier.is_some() || self.afxdp.is_some() || self.second_afxdp.is_some() {
-            return Err("carrier, afxdp and second_afxdp are for LTP".to_owned());
-        }
-        let text = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
-        let login = (UserName::new(&text(&self.user)), Password::new(&text(&self.password)));
-        let ((Some(user), Some(password)), Some(_), Some(_)) = (login, &self.user, &self.password) else {
-            return Err("TCP needs user (at most 6 characters) and password (at most 10)".to_owned());
-        };
-        let session = SessionName::new(self.id.to_string().as_bytes()).ok_or("its id is no session name")?;
-        let mut tcp = TcpLinkConfig::new(self.end(), user, password, session);
-        tcp.window = self.window_messages;
-        tcp.max_message = MAX_MESSAGE_LENGTH;
-        tcp.timing.heartbeat = Duration::from_millis(self.heartbeat_ms);
-        tcp.timing.dead_after = Duration::from_millis(self.dead_after_ms);
-        Ok(LinkConfig::Tcp(tcp))
-    }
-
-    const fn end(&self) -> LinkEnd {
-        LinkEnd::Listen { local: self.listen }
     }
 }
 

@@ -181,7 +181,7 @@ impl TcpLink {
         }
     }
 
-    /// What the kernel gave for each socket option of the connection there is: one line for the log, after each `Up`.
+    /// What the kernel gave for each socket option of the connection there is.
     #[must_use]
     pub fn readback(&self) -> Option<&Readback> {
         self.live.as_ref().map(|live| live.stream.readback())
@@ -278,6 +278,9 @@ impl TcpLink {
     fn up(&mut self) -> LinkEvent {
         self.counters.ups += 1;
         self.told = None;
+        if let Some(readback) = self.readback() {
+            tracing::info!("TCP link of session {}: {readback}", self.config.session.as_str());
+        }
         if let Opener::Initiator(connector) = &mut self.opener {
             connector.on_up();
         }

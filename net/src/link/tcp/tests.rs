@@ -4,7 +4,7 @@ mod recall;
 
 use super::*;
 use crate::allocation::allocations;
-use crate::options::TcpOptions;
+use crate::options::{QuickAck, TcpOptions};
 use proto::soup::{
     MAX_PACKET_LENGTH, MAX_PAYLOAD_LENGTH, Packet, Password, SessionName, Timing, UserName, write_client_heartbeat,
     write_login_request, write_unsequenced,
@@ -23,15 +23,15 @@ const TURN: Duration = Duration::from_micros(100);
 /// Kernel buffers that a few long messages fill.
 const SHORT_BUFFERS: TcpOptions = TcpOptions {
     no_delay: true,
-    quick_ack: true,
+    quick_ack: QuickAck::Once,
     rto_min_us: None,
     user_timeout_ms: None,
-    notsent_lowat: None,
+    notsent_lowat_bytes: None,
     busy_poll_us: None,
     prefer_busy_poll: false,
     incoming_cpu: None,
-    send_buffer: Some(4_096),
-    receive_buffer: Some(4_096),
+    send_buffer_bytes: Some(4_096),
+    receive_buffer_bytes: Some(4_096),
 };
 
 const WINDOW: usize = 32;

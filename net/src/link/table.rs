@@ -1,0 +1,340 @@
+//! What a config says of a link, as it is written there: one reader for all programs, whose tables take these keys in
+//! beside their own (`#[serde(flatten)]`, side by side: within each other, an unknown key could not be told).
+
+use super::keys::read_key;
+use super::{LinkConfig, LinkEnd, LtpLinkConfig, SecondPath, TcpLinkConfig};
+use crate::carrier::{CarrierConfig, CarrierKind};
+use crate::options::TcpOptions;
+use crate::xdp::XdpTable;
+use proto::ltp::{Config, HeaderForm, Redundancy};
+use proto::soup::{Password, SessionName, UserName};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use types::{Duration, SessionId};
+
+/// What a link between gateway and venue says beside a [`LinkTable`].
+#[derive(Deserialize, Debug)]
+pub struct VenueLinkTable {
+    /// Over what.
+    pub transport: Transport,
+    /// LTP: `full` or `compact`.
+    pub header: Option<String>,
+    /// LTP: `off`, `paths`, `twice` or `repeat`.
+    pub redundancy: Option<String>,
+    /// LTP: how long a gap may fill by itself, µs.
+    pub reorder_allowance_us: Option<u64>,
+    /// LTP over AF_XDP, of the second path.
+    pub second_afxdp: Option<XdpTable>,
+    /// TCP: who the gateway is.
+    pub user: Option<String>,
+    /// TCP: its proof.
+    pub password: Option<String>,
+    /// TCP: socket options, where they are not the tuned ones.
+    pub tcp: Option<TcpOptions>,
+}
+
+/// What every link says, those of order clients too.
+#[derive(Deserialize, Clone, Debug)]
+pub struct LinkTable {
+    /// What carries the datagrams of LTP; UDP sockets where nothing is said.
+    pub carrier: Option<CarrierKind>,
+    /// Of AF_XDP.
+    pub afxdp: Option<XdpTable>,
+    /// Unacknowledged messages, each way.
+    pub window_messages: usize,
+    /// Longest silence of this end, ms.
+    pub heartbeat_ms: u64,
+    /// Silence of the peer that ends a session, ms.
+    pub dead_after_ms: u64,
+    /// Which key of the file authenticates datagrams.
+    pub key_id: Option<u32>,
+    /// Where keys are; it stands with `key_id`.
+    pub key_file: Option<PathBuf>,
+}
+
+/// `transport = "…"`.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// LTP, over UDP sockets or past the kernel.
+    Ltp,
+    /// Tuned TCP.
+    Tcp,
+}
+
+impl VenueLinkTable {
+    /// The link of a session at this end; `second` is the second way to the peer. A relative `key_file` begins at `base`.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub fn check(
+        &self,
+        link: &LinkTable,
+        session: SessionId,
+        max_message: usize,
+        end: LinkEnd,
+        second: Option<LinkEnd>,
+        base: &Path,
+    ) -> Result<LinkConfig, String> {
+        match self.transport {
+            Transport::Ltp => self.ltp(link, session, max_message, end, second, base),
+            Transport::Tcp => self.tcp(link, session, max_message, end, second),
+        }
+    }
+
+    fn ltp(
+        &self,
+        link: &LinkTable,
+        session: SessionId,
+        max_message: usize,
+        end: LinkEnd,
+        second: Option<LinkEnd>,
+        base: &Path,
+    ) -> Result<LinkConfig, String> {
+        if self.tcp.is_some() {
+            return Err("a table tcp is for TCP".to_owned());
+        }
+        let mut ltp = Config::new(session, link.window_messages, max_message);
+        if let Some(name) = &self.header {
+            ltp.header = HeaderForm::from_name(name).ok_or("header is \"full\" or \"compact\"")?;
+        }
+        if let Some(name) = &self.redundancy {
+            ltp.redundancy =
+                Redundancy::from_name(name).ok_or("redundancy is \"off\", \"paths\", \"twice\" or \"repeat\"")?;
+        }
+        if let Some(allowance) = self.reorder_allowance_us {
+            ltp.reorder_allowance = Duration::from_micros(allowance);
+        }
+        link.apply(&mut ltp, base)?;
+        if second.is_some() != (ltp.redundancy == Redundancy::Paths) {
+            let key = second_key(end);
+            return Err(format!("redundancy = \"paths\" and {key} stand together"));
+        }
+        Ok(LinkConfig::Ltp(LtpLinkConfig {
+            end,
+            ltp,
+            carrier: link.carrier(end)?,
+            second: SecondPath::check(second, link.carrier, self.second_afxdp.as_ref())?,
+        }))
+    }
+
+    fn tcp(
+        &self,
+        link: &LinkTable,
+        session: SessionId,
+        max_message: usize,
+        end: LinkEnd,
+        second: Option<LinkEnd>,
+    ) -> Result<LinkConfig, String> {
+        for (keys, is_there) in [
+            ("key_id and key_file", link.key_id.is_some() || link.key_file.is_some()),
+            ("header", self.header.is_some()),
+            ("redundancy", self.redundancy.is_some()),
+            ("reorder_allowance_us", self.reorder_allowance_us.is_some()),
+            (second_key(end), second.is_some()),
+            ("carrier", link.carrier.is_some()),
+            ("a table afxdp", link.afxdp.is_some() || self.second_afxdp.is_some()),
+        ] {
+            if is_there {
+                return Err(format!("for LTP alone: {keys}"));
+            }
+        }
+        let text = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
+        let user = text(&self.user).and_then(|user| UserName::new(&user));
+        let password = text(&self.password).and_then(|password| Password::new(&password));
+        let (Some(user), Some(password)) = (user, password) else {
+            return Err("TCP needs user (at most 6 characters) and password (at most 10)".to_owned());
+        };
+        let name = SessionName::new(session.to_string().as_bytes()).ok_or("its number is no session name")?;
+        let mut tcp = TcpLinkConfig::new(end, user, password, name);
+        tcp.window = link.window_messages;
+        tcp.max_message = max_message;
+        tcp.timing.heartbeat = Duration::from_millis(link.heartbeat_ms);
+        tcp.timing.dead_after = Duration::from_millis(link.dead_after_ms);
+        if let Some(options) = self.tcp {
+            options.check()?;
+            tcp.tcp = options;
+        }
+        Ok(LinkConfig::Tcp(tcp))
+    }
+}
+
+impl LinkTable {
+    /// Puts all but the window and the carrier into `config`, and checks the whole.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub fn apply(&self, config: &mut Config, base: &Path) -> Result<(), String> {
+        config.heartbeat = Duration::from_millis(self.heartbeat_ms);
+        config.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+        config.key = match (self.key_id, &self.key_file) {
+            (Some(id), Some(file)) => Some(read_key(&base.join(file), id)?),
+            (None, None) => None,
+            _ => return Err("key_id and key_file stand together".to_owned()),
+        };
+        config.check().map_err(|error| error.to_string())
+    }
+
+    /// What carries the datagrams at this end.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub fn carrier(&self, end: LinkEnd) -> Result<CarrierConfig, String> {
+        CarrierConfig::check(self.carrier, self.afxdp.as_ref(), end)
+    }
+}
+
+/// The key that the second path of this end has in a config.
+const fn second_key(end: LinkEnd) -> &'static str {
+    match end {
+        LinkEnd::Connect { .. } => "second_peer",
+        LinkEnd::Listen { .. } => "second_listen",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::QuickAck;
+    use std::net::SocketAddr;
+
+    const LTP: &str = "transport = \"ltp\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n";
+    const TCP: &str = "transport = \"tcp\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n\
+        user = \"gate1\"\npassword = \"secret\"\n";
+
+    /// As a program has it.
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        #[serde(flatten)]
+        link: LinkTable,
+        #[serde(flatten)]
+        venue: VenueLinkTable,
+    }
+
+    fn peer() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 7201))
+    }
+
+    fn read(text: &str, more: &str, second: Option<SocketAddr>) -> Result<LinkConfig, String> {
+        let table: Table = toml::from_str(&format!("{text}{more}")).map_err(|error| error.to_string())?;
+        let to = |peer| LinkEnd::Connect { peer, local: None };
+        let (end, second) = (to(peer()), second.map(to));
+        table
+            .venue
+            .check(&table.link, SessionId(3), 64, end, second, Path::new("/nowhere"))
+    }
+
+    fn ltp(more: &str) -> Config {
+        match read(LTP, more, None) {
+            Ok(LinkConfig::Ltp(link)) => link.ltp,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn tcp(more: &str) -> TcpLinkConfig {
+        match read(TCP, more, None) {
+            Ok(LinkConfig::Tcp(link)) => link,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_absent_stays_as_it_is_and_what_is_given_is_taken() {
+        let plain = Config {
+            heartbeat: Duration::from_millis(10),
+            dead_after: 50,
+            ..Config::new(SessionId(3), 64, 64)
+        };
+        assert_eq!(ltp(""), plain);
+        let given = Config {
+            header: HeaderForm::Compact,
+            redundancy: Redundancy::Repeat,
+            reorder_allowance: Duration::from_micros(20),
+            ..plain
+        };
+        let more = "header = \"compact\"\nredundancy = \"repeat\"\nreorder_allowance_us = 20";
+        assert_eq!(ltp(more), given);
+        let link = tcp("");
+        assert_eq!((link.window, link.max_message, link.tcp), (64, 64, TcpOptions::tuned()));
+        assert_eq!(link.timing.dead_after, Duration::from_millis(500));
+        assert!(matches!(
+            read(LTP, "redundancy = \"paths\"", Some(peer())),
+            Ok(LinkConfig::Ltp(LtpLinkConfig { second: Some(_), .. }))
+        ));
+    }
+
+    #[test]
+    fn each_socket_option_of_tcp_is_taken_and_the_others_stay_tuned() {
+        let all = TcpOptions {
+            no_delay: false,
+            quick_ack: QuickAck::Rearmed,
+            rto_min_us: Some(200_000),
+            user_timeout_ms: Some(0),
+            notsent_lowat_bytes: Some(1),
+            busy_poll_us: Some(50),
+            prefer_busy_poll: true,
+            incoming_cpu: Some(3),
+            send_buffer_bytes: Some(4_096),
+            receive_buffer_bytes: Some(8_192),
+        };
+        let text = "[tcp]\nno_delay = false\nquick_ack = \"rearmed\"\nrto_min_us = 200_000\nuser_timeout_ms = 0\n\
+            notsent_lowat_bytes = 1\nbusy_poll_us = 50\nprefer_busy_poll = true\nincoming_cpu = 3\n\
+            send_buffer_bytes = 4096\nreceive_buffer_bytes = 8192\n";
+        assert_eq!(tcp(text).tcp, all);
+        let tuned = TcpOptions::tuned();
+        assert_eq!(tcp("[tcp]\n").tcp, tuned);
+        let one = TcpOptions {
+            quick_ack: QuickAck::Off,
+            ..tuned
+        };
+        assert_eq!(tcp("[tcp]\nquick_ack = \"off\"\n").tcp, one);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_name() {
+        for (text, more, part) in [
+            (LTP, "header = \"short\"", "header is"),
+            (LTP, "redundancy = \"thrice\"", "redundancy is"),
+            (LTP, "redundancy = \"paths\"", "and second_peer stand together"),
+            (LTP, "key_id = 1", "key_id and key_file stand together"),
+            (LTP, "key_id = 1\nkey_file = \"keys\"", "key file /nowhere/keys: "),
+            (LTP, "[second_afxdp]\ninterface = \"lo\"", "missing field"),
+            (LTP, "windo_messages = 7", "unknown field `windo_messages`"),
+            (LTP, "[tcp]\nno_delay = true", "a table tcp is for TCP"),
+            (TCP, "key_id = 1", "for LTP alone: key_id"),
+            (TCP, "header = \"full\"", "for LTP alone: header"),
+            (TCP, "redundancy = \"off\"", "for LTP alone: redundancy"),
+            (TCP, "reorder_allowance_us = 0", "for LTP alone: reorder_allowance_us"),
+            (TCP, "carrier = \"udp\"", "for LTP alone: carrier"),
+            (
+                TCP,
+                "[tcp]\nrto_min_us = 200_001",
+                "tcp: rto_min_us = 200001 must be from 1 to 200000",
+            ),
+            (TCP, "[tcp]\nrto_min_us = 0", "tcp: rto_min_us"),
+            (TCP, "[tcp]\nuser_timeout_ms = 3_000_000_000", "tcp: user_timeout_ms"),
+            (
+                TCP,
+                "[tcp]\nnotsent_lowat_bytes = 3_000_000_000",
+                "tcp: notsent_lowat_bytes",
+            ),
+            (TCP, "[tcp]\nbusy_poll_us = 3_000_000_000", "tcp: busy_poll_us"),
+            (TCP, "[tcp]\nsend_buffer_bytes = 0", "tcp: send_buffer_bytes"),
+            (
+                TCP,
+                "[tcp]\nreceive_buffer_bytes = 1_500_000_000",
+                "tcp: receive_buffer_bytes",
+            ),
+            (TCP, "[tcp]\nquick_ack = \"always\"", "rearmed"),
+            (TCP, "[tcp]\nno_dealy = true", "no_dealy"),
+        ] {
+            let error = read(text, more, None).unwrap_err();
+            assert!(error.contains(part), "{more}: {error}");
+        }
+        let error = read(TCP, "", Some(peer())).unwrap_err();
+        assert_eq!(error, "for LTP alone: second_peer");
+        let error = read(&TCP.replace("gate1", "a name too long"), "", None).unwrap_err();
+        assert!(error.starts_with("TCP needs user"), "{error}");
+    }
+}

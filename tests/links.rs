@@ -1,0 +1,200 @@
+//! What a config can choose for a link, in the programs as a user runs them: whatever carries the orders, each comes once.
+
+use crate::market::{LINKED, Market, PATIENCE, free_port};
+use crate::processes::{Victim, kill_over};
+use crate::trader::Trader;
+use net::link::{AnyLink, DownReason, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
+use net::{CarrierConfig, Link, UdpOptions};
+use proto::ltp::{self, HeaderForm, Key, Redundancy, Refusal};
+use proto::native;
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Instant;
+use types::{SessionId, Side};
+
+/// A market with these lines in the link's table of the gateway and of the exchange.
+fn market(transport: &'static str, gateway: &str, exchange: &str) -> Market {
+    let market = Market::new(1, transport);
+    add(&market, "gateway.toml", gateway);
+    add(&market, "exchange.toml", exchange);
+    market
+}
+
+/// Adds lines to the end of a link's table.
+fn add(market: &Market, file: &str, lines: &str) {
+    let config = fs::read_to_string(market.path(file)).expect("a config");
+    let end = "user = \"gate1\"\npassword = \"secret\"\n";
+    assert!(config.contains(end), "{config}");
+    market.write(file, &config.replacen(end, &format!("{end}{lines}"), 1));
+}
+
+const KEY: &str = "key_id = 7\nkey_file = \"keys.txt\"\n";
+const COMPACT: &str = "header = \"compact\"\n";
+const TWICE: &str = "redundancy = \"twice\"\n";
+const PATHS: &str = "redundancy = \"paths\"\n";
+
+#[test]
+fn every_order_is_there_once_where_each_datagram_is_authenticated() {
+    kill_over(market("ltp", KEY, KEY), Victim::Exchange);
+}
+
+#[test]
+fn every_order_is_there_once_behind_compact_headers() {
+    let lines = format!("{COMPACT}{KEY}");
+    kill_over(market("ltp", &lines, &lines), Victim::Gateway);
+}
+
+#[test]
+fn every_order_is_there_once_where_each_datagram_is_sent_twice() {
+    kill_over(market("ltp", TWICE, TWICE), Victim::Gateway);
+}
+
+#[test]
+fn every_order_is_there_once_over_two_paths() {
+    let second = free_port();
+    let market = market(
+        "ltp",
+        &format!("{PATHS}second_peer = \"{second}\"\n"),
+        &format!("{PATHS}second_listen = \"{second}\"\n"),
+    );
+    kill_over(market, Victim::Exchange);
+}
+
+#[test]
+fn orders_flow_though_the_first_of_two_paths_leads_nowhere() {
+    let (second, nowhere) = (free_port(), free_port());
+    let market = market(
+        "ltp",
+        &format!("{PATHS}second_peer = \"{second}\"\n"),
+        &format!("{PATHS}second_listen = \"{second}\"\n"),
+    );
+    let config = fs::read_to_string(market.path("gateway.toml")).expect("a config");
+    let (front, rest) = config.split_once("\npeer = \"").expect("a peer");
+    let (_, rest) = rest.split_once('"').expect("an address");
+    market.write("gateway.toml", &format!("{front}\npeer = \"{nowhere}\"{rest}"));
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.gateway("gateway");
+    gateway.wait_for("venue link goes on over one path");
+    let mut trader = Trader::new("taker", 2, market.native[0]);
+    trader.connect();
+    for _ in 0..100 {
+        trader.order(Side::Buy, 1, "100");
+    }
+    trader.wait("an answer to each", |trader| trader.orders.len() == 100);
+    assert_eq!(trader.open(), 100);
+    gateway.stop();
+    exchange.stop();
+    assert_eq!(market.orders_of_exchange().len(), 100);
+    market.assert_replay_is_identical(0);
+}
+
+#[test]
+fn ends_that_do_not_agree_say_why() {
+    let cases = [
+        ("", KEY, "refused by the peer: no key offered, key 7 configured"),
+        (
+            COMPACT,
+            "",
+            "refused by the peer: headers of 8 bytes offered, 16 configured",
+        ),
+    ];
+    for (at_gateway, at_exchange, reason) in cases {
+        let market = market("ltp", at_gateway, at_exchange);
+        let _exchange = market.exchange("exchange");
+        let mut gateway = market.start("gateway", &["gateway", "-c", "gateway.toml"]);
+        gateway.wait_for(reason);
+        assert!(!gateway.printed().contains("venue link is up"), "{reason}");
+    }
+}
+
+/// The exchange's table comes with its keys after the session's, as the gateway's after the link's.
+#[test]
+fn socket_options_of_tcp_are_chosen_by_the_config_and_the_kernels_answer_is_in_the_log() {
+    let gateway = "[venues.links.tcp]\nno_delay = false\nquick_ack = \"off\"\nrto_min_us = 160_000\nuser_timeout_ms = 7_000\n\
+        notsent_lowat_bytes = 3_000\nsend_buffer_bytes = 30_000\nreceive_buffer_bytes = 30_000\n";
+    let exchange = "[sessions.tcp]\nquick_ack = \"rearmed\"\nuser_timeout_ms = 6_000\n";
+    let market = market("tcp", gateway, exchange);
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.gateway("gateway");
+    gateway.wait_for("TCP link of session 1: no_delay=0 quick_ack=1 rto_min_us=");
+    gateway.wait_for(" user_timeout_ms=7000 notsent_lowat_bytes=3000 ");
+    gateway.wait_for(" send_buffer_bytes=60000 (wanted 30000) receive_buffer_bytes=60000 (wanted 30000)");
+    // Linux 6.11 or later takes it as it is; 160 ms are whole ticks at any speed of its clock.
+    let printed = gateway.printed();
+    assert!(
+        ["rto_min_us=160000 ", "rto_min_us=refused (wanted 160000) "]
+            .iter()
+            .any(|text| printed.contains(text)),
+        "{printed}"
+    );
+    exchange.wait_for("TCP link of session 1: no_delay=1 quick_ack=1 rto_min_us=");
+    exchange.wait_for("user_timeout_ms=6000");
+    gateway.stop();
+    exchange.stop();
+}
+
+/// The links of clients take orders one a datagram, each datagram once, behind the full header: else a filter on the way
+/// would read past them.
+#[test]
+fn a_client_whose_orders_a_filter_could_not_read_is_refused_and_told_why() {
+    let market = Market::new(1, "ltp");
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.gateway("gateway");
+    let good = ltp::Config {
+        key: Some(Key {
+            id: 7,
+            secret: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+        }),
+        ..ltp::Config::for_client(SessionId(LINKED), 4_096, native::MAX_MESSAGE_LENGTH)
+    };
+    let packs = ltp::Config { packing: true, ..good };
+    let copies = ltp::Config {
+        redundancy: Redundancy::Twice,
+        ..good
+    };
+    let compact = ltp::Config {
+        header: HeaderForm::Compact,
+        ..good
+    };
+    let cases = [
+        (packs, Refusal::Packed),
+        (copies, Refusal::Copies { given: 2 }),
+        (compact, Refusal::Header { given: 8, held: 16 }),
+    ];
+    for (times, (config, refusal)) in (1..).zip(cases) {
+        assert_eq!(refused(market.client_link, config), refusal);
+        gateway.wait_for_times("peer cannot be served", times);
+        gateway.wait_for(&format!("peer cannot be served: {refusal}"));
+    }
+    gateway.stop();
+    exchange.stop();
+    assert!(market.orders_of_gateway(0).0.is_empty(), "no order was taken");
+}
+
+/// Sends two orders at once over a link to the gateway, and gives the reason that it is refused with.
+fn refused(gateway: SocketAddr, ltp: ltp::Config) -> Refusal {
+    let config = LinkConfig::Ltp(LtpLinkConfig {
+        end: LinkEnd::Connect {
+            peer: gateway,
+            local: None,
+        },
+        ltp,
+        carrier: CarrierConfig::Udp(UdpOptions::default()),
+        second: None,
+    });
+    let clock = latency::Clock::start();
+    let mut link = AnyLink::new(&config, clock.now().0, Resume::START).expect("a link");
+    for _ in 0..2 {
+        link.send(&[0; 48], 0);
+    }
+    let start = Instant::now();
+    loop {
+        assert!(start.elapsed() < PATIENCE, "nobody refuses");
+        match link.poll(clock.now(), &mut [0; native::MAX_MESSAGE_LENGTH]) {
+            Some(LinkEvent::Down(DownReason::RefusedBecause(refusal))) => return refusal,
+            // What the gateway of the case before still believes.
+            Some(_) => {}
+            None => link.flush(clock.now(), u64::MAX),
+        }
+    }
+}
