@@ -1,0 +1,4 @@
+//! Every backend against the golden script, and against a naive model at random.
+
+mod model;
+mod software;
