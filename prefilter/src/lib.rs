@@ -11,13 +11,18 @@
 //! | [`registers`] | the register map of a board |
 //! | [`message`] | the 48 bytes, as the filter sees them |
 //! | [`software`] | the backend in software, which is the reference in Rust |
+//! | [`driver`] | what the host does with those registers |
+//! | `rtl` | the RTL in simulation, with the feature `rtl-sim` |
 //! | [`conformance`] | scripts with the verdicts that every backend must give |
 
 pub mod abi;
 pub mod conformance;
+pub mod driver;
 pub mod limits;
 pub mod message;
 pub mod registers;
+#[cfg(feature = "rtl-sim")]
+pub mod rtl;
 pub mod software;
 
 pub use abi::{Action, Reasons, Slot, Verdict};

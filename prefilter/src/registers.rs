@@ -7,7 +7,8 @@ pub const ID: u32 = 0x00;
 pub const ABI: u32 = 0x04;
 /// Read: bits 0–7 log2 of the instruments, 8–15 log2 of the sessions, 16 rings, 24–31 log2 of the stream's width in bits.
 pub const CAPS: u32 = 0x08;
-/// Write and read: bit 0 enable, bit 1 kill. 0 after a reset, and when the heartbeat was lost.
+/// Write and read: bit 0 enable, bit 1 kill. Enable is 0 after a reset and when the heartbeat was lost; it
+/// stays 0 unless the heartbeat was written before it.
 pub const CONTROL: u32 = 0x0C;
 /// Read: bit 0 the tables are cleared after a reset, bit 1 open, bit 2 the heartbeat was lost, bit 3 a swap is pending.
 pub const STATUS: u32 = 0x10;
@@ -66,10 +67,6 @@ pub const COMPLETION_HIGH: u32 = 0x10C;
 pub const RING_CONTROL: u32 = 0x110;
 /// Write: how many slots were ever put into the submission ring, modulo 2^32. The doorbell.
 pub const SUBMISSION_TAIL: u32 = 0x114;
-/// Write: how many verdicts were ever taken from the completion ring, modulo 2^32. Never on the way of an order: the host
-/// submits no more than the ring holds.
-pub const COMPLETION_HEAD: u32 = 0x118;
-
 /// What [`ID`] reads: `PFLT`, first byte lowest.
 pub const ID_VALUE: u32 = u32::from_le_bytes(*b"PFLT");
 /// [`CONTROL`]: orders may pass.

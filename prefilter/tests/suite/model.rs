@@ -125,7 +125,8 @@ impl Model {
             return true;
         }
         match asked.side {
-            Side::Buy => self.asks.get(&asked.instrument).is_some_and(|&ask| price >= ask),
+            // An order at the highest price of all counts as one that trades.
+            Side::Buy => price >= self.asks.get(&asked.instrument).copied().unwrap_or(i64::MAX.into()),
             Side::Sell => self.bids.get(&asked.instrument).is_some_and(|&bid| price <= bid),
         }
     }
@@ -248,7 +249,7 @@ fn change(random: &mut Random, model: &Model) -> Step {
     }
 }
 
-/// Never the null, never the top: an order there counts as marketable against an empty side.
+/// Never the null.
 fn price(random: &mut Random) -> i64 {
     let base = random.of(&[
         0,

@@ -10,12 +10,12 @@ const CAPS: Caps = Caps {
     sessions: 16,
 };
 
-fn golden() -> Vec<Step> {
+pub(crate) fn golden() -> Vec<Step> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/prefilter.txt");
     parse(&std::fs::read_to_string(path).expect("the golden script")).expect("a script")
 }
 
-fn clean(outcome: &Outcome) {
+pub(crate) fn clean(outcome: &Outcome) {
     let text: Vec<_> = outcome.differences.iter().map(ToString::to_string).collect();
     assert!(
         outcome.is_clean(),

@@ -1,0 +1,90 @@
+//! With the feature `rtl-sim`: makes C++ of the RTL with Verilator, once for each width, and compiles it.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "rtl-sim")]
+    rtl::build();
+}
+
+#[cfg(feature = "rtl-sim")]
+mod rtl {
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    pub(super) fn build() {
+        // Another folder of sources: those with a mistake in them that tests must notice.
+        println!("cargo::rerun-if-env-changed=PREFILTER_RTL");
+        let sources = std::env::var_os("PREFILTER_RTL").map_or_else(|| PathBuf::from("rtl"), PathBuf::from);
+        println!("cargo::rerun-if-changed={}", sources.display());
+        let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+        let root = run(Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]));
+        let include = Path::new(root.trim()).join("include");
+        for width in ["64", "512"] {
+            model(width, &sources, &out.join(format!("model{width}")), &include);
+        }
+        cc::Build::new()
+            .cpp(true)
+            .warnings(false)
+            .opt_level(2)
+            .include(&include)
+            .file(include.join("verilated.cpp"))
+            .file(include.join("verilated_threads.cpp"))
+            .flag_if_supported("-std=c++17")
+            .compile("verilated");
+        println!("cargo::rustc-link-lib=pthread");
+    }
+
+    fn model(width: &str, sources: &Path, folder: &Path, include: &Path) {
+        let name = format!("Vprefilter{width}");
+        let files = std::fs::read_dir(sources)
+            .expect("the RTL")
+            .map(|entry| entry.expect("a file").path());
+        let parts = files.filter(|path| path.extension().is_some_and(|extension| extension == "sv"));
+        let mut parts: Vec<_> = parts
+            .filter(|path| !path.ends_with("pf_formal.sv") && !path.ends_with("pf_fit.sv"))
+            .collect();
+        parts.sort();
+        run(Command::new("verilator")
+            .args([
+                "--cc",
+                "-O3",
+                "--x-assign",
+                "fast",
+                "--x-initial",
+                "fast",
+                "-Wno-fatal",
+                "-Wno-lint",
+            ])
+            .args(["--top-module", "prefilter", "--prefix", &name])
+            .arg(format!("-GWIDTH={width}"))
+            .arg("--Mdir")
+            .arg(folder)
+            .args(&parts));
+        let made = std::fs::read_dir(folder)
+            .expect("the model")
+            .map(|entry| entry.expect("a file").path());
+        cc::Build::new()
+            .cpp(true)
+            .warnings(false)
+            .opt_level(2)
+            .flag_if_supported("-std=c++17")
+            .include(folder)
+            .include(include)
+            .define("WIDTH", width)
+            .define("MODEL", name.as_str())
+            .define("MODEL_HEADER", format!("\"{name}.h\"").as_str())
+            .files(made.filter(|path| path.extension().is_some_and(|extension| extension == "cpp")))
+            .file("rtl/shim.cpp")
+            .compile(&name);
+    }
+
+    /// Runs a program of the build, and gives what it prints.
+    fn run(command: &mut Command) -> String {
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("the feature `rtl-sim` needs verilator 5: {command:?}: {error}"));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {errors}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
