@@ -9,8 +9,8 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// Asks a running gateway, at the `[control]` socket of its config: limits, kill switches, mass cancels, open orders, a
-/// recount.
+/// Asks a running gateway, at the `[control]` socket of its config: limits, kill switches, mass cancels, sessions, open
+/// orders, the roll of the day, a recount.
 /// Answers are lines of JSON; exit status 1 when it refused.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Args {
@@ -60,6 +60,23 @@ enum Ask {
         #[command(subcommand)]
         limit: SetArg,
     },
+    /// List the sessions: who is connected, from where, with which numbers.
+    Sessions,
+    /// Log a session's client out and let it in no more, over restarts too, until `enable`.
+    Disable {
+        #[command(subcommand)]
+        session: SessionArg,
+    },
+    /// Let a session's client in again.
+    Enable {
+        #[command(subcommand)]
+        session: SessionArg,
+    },
+    /// Begin a trading day: orders of the last one end, daily limits and numbers start anew.
+    Roll {
+        /// The day, as 20261201. Later than the one that is.
+        day: u32,
+    },
     /// Recount exposure, lists and indexes from the open orders. A shard with many stands still meanwhile.
     Audit,
 }
@@ -73,6 +90,15 @@ enum ScopeArg {
         /// Its id in the config.
         id: u32,
     },
+    /// One session.
+    Session {
+        /// Its id in the config.
+        id: u16,
+    },
+}
+
+#[derive(Subcommand, Clone, Copy, Debug)]
+enum SessionArg {
     /// One session.
     Session {
         /// Its id in the config.
@@ -190,6 +216,14 @@ impl Ask {
             Self::Orders { session } => Request::Orders { session: *session },
             Self::Limits { scope } => Request::Limits(scope.clone().map(LimitScopeArg::name)),
             Self::Set { limit } => limit.clone().request(),
+            Self::Sessions => Request::Sessions,
+            Self::Disable {
+                session: SessionArg::Session { id },
+            } => Request::Disable(*id),
+            Self::Enable {
+                session: SessionArg::Session { id },
+            } => Request::Enable(*id),
+            Self::Roll { day } => Request::Roll(*day),
             Self::Audit => Request::Audit,
         }
     }

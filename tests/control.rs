@@ -1,10 +1,12 @@
 //! What an operator asks of a running gateway: it holds on every shard, over restarts, and it is in the journal.
 
-use crate::market::{Market, Program};
+use crate::door::{FixClient, assert_refused};
+use crate::market::{LINKED, Market, PATIENCE, Program};
 use crate::trader::Trader;
 use std::fs;
 use std::path::Path;
-use types::Side;
+use std::time::Instant;
+use types::{Reason, Side};
 
 /// Two shards: the trader's session is on the first, the second instrument on the other.
 struct Desk {
@@ -44,6 +46,18 @@ impl Desk {
     fn ctl(&self, arguments: &[&str]) -> (bool, String) {
         let (status, text) = self.market.run(&[&["ctl", "-c", "gateway.toml"], arguments].concat());
         (status.success(), text)
+    }
+
+    /// Asks until the answer is so.
+    fn wait(&self, what: &str, arguments: &[&str], is_so: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        loop {
+            let text = self.done(arguments);
+            if is_so(&text) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{what} does not happen: {text}");
+        }
     }
 
     fn done(&self, arguments: &[&str]) -> String {
@@ -228,6 +242,123 @@ fn a_change_that_is_none_is_refused_with_its_reason_and_changes_nothing() {
     let set = desk.done(&["set", "account", "2", "max_quantity_lots", "9"]);
     assert!(set.contains(r#"{"done":{"number":1}}"#), "{set}");
     assert_eq!(desk.orders(), 0);
+}
+
+#[test]
+fn a_disabled_session_is_logged_out_and_let_in_no_more_until_it_is_enabled_over_a_restart_too() {
+    let mut desk = Desk::new();
+    let (mut fix, answer) = FixClient::log_on(desk.market.fix[0], "FIX.4.4", "TRADER", 1, "");
+    assert!(answer.contains("|35=A|"), "{answer}");
+    assert_eq!(desk.orders(), 2);
+    let sessions = desk.done(&["sessions"]);
+    for line in [
+        r#""session":2,"protocol":"native","name":"taker","our_comp_id":null,"shard":0,"enabled":true,"logged_on":true"#,
+        r#""next_received":null,"open_orders":2,"refused":0}"#,
+        r#""session":1,"protocol":"fix","name":"TRADER","our_comp_id":"TICKGATE","shard":0,"enabled":true,"logged_on":true"#,
+        r#""next_sent":2,"next_received":2,"open_orders":0"#,
+    ] {
+        assert!(sessions.contains(line), "{line} in {sessions}");
+    }
+
+    let disabled = desk.done(&["disable", "session", "2"]);
+    assert!(disabled.contains(r#"{"done":{"number":1}}"#), "{disabled}");
+    desk.trader.wait("its logout", |trader| !trader.is_connected());
+    assert!(!desk.trader.try_connect(), "it is let in no more");
+    desk.done(&["disable", "session", "1"]);
+    let logout = fix.receive();
+    assert!(
+        logout.contains("|35=5|") && logout.contains("58=session is disabled"),
+        "{logout}"
+    );
+    drop(fix);
+    assert_refused(
+        FixClient::log_on(desk.market.fix[0], "FIX.4.4", "TRADER", 2, ""),
+        "session is disabled",
+    );
+    desk.wait("the end of its orders", &["sessions"], |sessions| {
+        sessions.matches(r#""enabled":false,"logged_on":false,"#).count() == 2
+            && sessions.matches(r#""open_orders":0"#).count() == sessions.matches(r#""open_orders""#).count()
+    });
+
+    desk.gateway.kill();
+    desk.gateway = desk.market.gateway("gateway-again");
+    assert!(!desk.trader.try_connect(), "nor after a restart");
+    desk.done(&["enable", "session", "2"]);
+    desk.trader.connect();
+    desk.trader.wait("the end of its orders", |trader| trader.open() == 0);
+    assert_eq!(desk.orders(), 2);
+    let (is_done, text) = desk.ctl(&["disable", "session", "77"]);
+    assert!(!is_done && text.contains("the config has no session 77"), "{text}");
+
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
+#[test]
+fn a_disabled_session_with_a_link_hears_why_its_orders_are_refused() {
+    let mut desk = Desk::new();
+    desk.trader = Trader::linked("linked", LINKED, desk.market.client_link);
+    desk.trader.connect();
+    assert_eq!(desk.orders(), 2);
+    desk.done(&["disable", "session", "5"]);
+    desk.trader.wait("the end of its orders", |trader| trader.open() == 0);
+    assert_eq!(desk.orders(), 0);
+    let last = desk.trader.orders.values().next_back().expect("an order");
+    assert_eq!(last.refused, Reason::SessionDisabled);
+    let sessions = desk.done(&["sessions"]);
+    assert!(
+        sessions.contains(r#""enabled":false,"logged_on":true,"connected":"link","#),
+        "{sessions}"
+    );
+    desk.done(&["enable", "session", "5"]);
+    assert_eq!(desk.orders(), 2);
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
+#[test]
+fn a_day_that_begins_while_running_ends_orders_and_starts_numbers_anew_on_every_shard() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.orders(), 2);
+    for (day, reason) in [
+        ("20261130", "the trading day is 20261130 already"),
+        ("20261129", "the trading day is 20261130 already"),
+        ("20261301", "20261301 is no trading day"),
+    ] {
+        let (is_done, text) = desk.ctl(&["roll", day]);
+        assert!(!is_done && text.contains(reason), "{text}");
+    }
+    assert_eq!(desk.trader.open(), 2);
+    let rolled = desk.done(&["roll", "20261201"]);
+    assert!(rolled.contains(r#"{"done":{"number":1}}"#), "{rolled}");
+    desk.trader.wait("the end of its orders", |trader| trader.open() == 0);
+    desk.trader.new_day();
+    assert_eq!(desk.orders(), 2, "its numbers may come again");
+    let audit = desk.done(&["audit"]);
+    assert_eq!(
+        audit.matches(r#""open_orders":1,"difference":null"#).count(),
+        2,
+        "{audit}"
+    );
+
+    // The config still names the day before.
+    desk.restart();
+    desk.gateway.wait_for("the trading day is one that an operator began");
+    let (is_done, text) = desk.ctl(&["roll", "20261201"]);
+    assert!(
+        !is_done && text.contains("the trading day is 20261201 already"),
+        "{text}"
+    );
+    desk.trader.wait("the end of its orders", |trader| trader.open() == 0);
+    assert_eq!(desk.orders(), 2);
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
 }
 
 #[test]

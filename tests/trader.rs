@@ -112,7 +112,8 @@ impl Trader {
         }
     }
 
-    fn try_connect(&mut self) -> bool {
+    /// Connects and logs on, if the gateway lets it.
+    pub(crate) fn try_connect(&mut self) -> bool {
         let Ok(stream) = TcpStream::connect(self.address) else {
             return false;
         };
@@ -170,6 +171,12 @@ impl Trader {
     /// Its session.
     pub(crate) const fn session(&self) -> SessionId {
         self.session
+    }
+
+    /// Its numbers start anew, and it forgets the orders of the last day.
+    pub(crate) fn new_day(&mut self) {
+        self.next_number = 1;
+        self.orders.clear();
     }
 
     /// Closes the connection without a word.

@@ -43,8 +43,8 @@ pub(crate) struct ClientLink<L> {
     window: usize,
     /// Messages that the link's ring holds.
     ring: usize,
-    /// What the shard was told last.
-    is_connected: bool,
+    /// What the shard was told last: since when the client is here.
+    since: Option<Timestamp>,
     /// A report found no place, and the link cannot go on without it.
     is_overrun: bool,
 }
@@ -81,7 +81,7 @@ impl<L: Link> ClientLinks<L> {
 
     /// Clients that are there.
     pub(crate) fn connected(&self) -> usize {
-        self.links.iter().filter(|link| link.is_connected).count()
+        self.links.iter().filter(|link| link.since.is_some()).count()
     }
 
     /// Links that stay down because their client left too much unacknowledged.
@@ -92,6 +92,11 @@ impl<L: Link> ClientLinks<L> {
     /// Handshakes and sessions that the links refused.
     pub(crate) fn refused(&self) -> u64 {
         self.links.iter().map(|link| link.link.counters().refused).sum()
+    }
+
+    /// Since when a session's client is here.
+    pub(crate) fn since(&self, session: SessionId) -> Option<Timestamp> {
+        self.get(session)?.since
     }
 
     fn get(&self, session: SessionId) -> Option<&ClientLink<L>> {
@@ -107,7 +112,7 @@ impl<L: Link> ClientLink<L> {
             link,
             window,
             ring,
-            is_connected: false,
+            since: None,
             is_overrun: false,
         }
     }
@@ -167,7 +172,7 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
                 }
                 Some(LinkEvent::Up) => {
                     tracing::info!(session = session.0, "client's link is up");
-                    client.is_connected = true;
+                    client.since = Some(now);
                     live.append(&Record::SessionUp { session });
                     shard.on_session_up(now, session, live);
                 }
@@ -191,7 +196,7 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
 /// A client is gone. A link that could not come up says so too, and then there is nothing to tell.
 fn down<L: Link>(index: usize, shard: &mut Shard, live: &mut Live<L>) {
     let client = &mut live.client_links.links[index];
-    if std::mem::take(&mut client.is_connected) {
+    if client.since.take().is_some() {
         let session = client.session;
         live.append(&Record::SessionDown { session });
         shard.on_session_down(live.now, session, live);

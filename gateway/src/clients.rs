@@ -19,7 +19,7 @@ use proto::fix::{Passage, TooLong};
 use proto::soup::{self, Login, ServerEvent, ServerSession, SessionName, SoupError};
 use rtrb::Consumer;
 use std::net::SocketAddr;
-use types::{Duration, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay};
+use types::{Duration, SequenceNumber, SessionId, ShardId, Timestamp};
 
 /// All connections of a shard.
 #[derive(Debug)]
@@ -33,8 +33,6 @@ pub(crate) struct Clients {
     places: Box<[Option<u32>]>,
     /// Slots that have a connection.
     connected: Vec<usize>,
-    /// The name of the running session in SoupBinTCP: numbers start anew with it.
-    session_name: SessionName,
     /// When the next heartbeat of a native session may be due.
     next_timeout: Timestamp,
     /// Slots that stopped reading for want of room somewhere.
@@ -79,6 +77,7 @@ struct Slot {
 struct Connection {
     stream: Stream,
     peer: SocketAddr,
+    since: Timestamp,
     wire: Wire,
     /// Frames wait in the buffer for room somewhere.
     is_paused: bool,
@@ -136,7 +135,6 @@ impl Clients {
             connected: Vec::with_capacity(slots.len()),
             slots,
             places,
-            session_name: session_name(config.trading_day),
             next_timeout: Timestamp::NONE,
             paused: 0,
             counters: ClientCounters::default(),
@@ -155,6 +153,13 @@ impl Clients {
     /// Clients that are logged on.
     pub(crate) const fn connected(&self) -> usize {
         self.connected.len()
+    }
+
+    /// Where a session's client comes from, and since when it is here.
+    pub(crate) fn connection(&self, session: SessionId) -> Option<(SocketAddr, Timestamp)> {
+        let place = self.places.get(usize::from(session.0)).copied().flatten()?;
+        let connection = self.slots[place as usize].connection.as_ref()?;
+        Some((connection.peer, connection.since))
     }
 
     /// Counts since start.
@@ -252,26 +257,17 @@ impl Clients {
         if self.slots[place].connection.is_some() {
             return Err(Refusal::AlreadyConnected);
         }
+        if shard.is_disabled(session) {
+            return Err(Refusal::Disabled);
+        }
         if shard.session_hours(session) == Some(None) {
             return Err(Refusal::OutsideHours);
         }
         let next = match &arrival.hello {
             Hello::Fix { .. } => SequenceNumber(1),
-            Hello::Native { login, .. } => self.resumes_from(login, output)?,
+            Hello::Native { login, .. } => resumes_from(login, session_name(shard), output)?,
         };
         Ok((place, next))
-    }
-
-    /// The number that a native client goes on from.
-    fn resumes_from(&self, login: &Login, output: &ClientOutput) -> Result<SequenceNumber, Refusal> {
-        if login.session != SessionName::BLANK && login.session != self.session_name {
-            return Err(Refusal::OtherSession);
-        }
-        let (oldest, next) = output.held().ok_or(Refusal::Unknown)?;
-        login
-            .resume_from(next)
-            .filter(|&from| from >= oldest)
-            .ok_or(Refusal::NotHeld)
     }
 
     /// Gives a client the slot of its session, and handles what it has sent so far as if it came now.
@@ -305,11 +301,11 @@ impl Clients {
                 (Wire::Fix, 0)
             }
             Hello::Native { mut server, .. } => {
-                let length = server.accept(live.now, self.session_name, next, &mut answer);
+                let length = server.accept(live.now, session_name(shard), next, &mut answer);
                 (Wire::Native(server), length)
             }
         };
-        self.slots[place].open(Connection::new(stream, peer, wire), &bytes);
+        self.slots[place].open(Connection::new(stream, peer, live.now, wire), &bytes);
         self.connected.push(place);
         if let Some(output) = live.clients.wake(session) {
             output.connect(next);
@@ -680,10 +676,11 @@ impl<L: Link> Desk<'_, L> {
 }
 
 impl Connection {
-    const fn new(stream: Stream, peer: SocketAddr, wire: Wire) -> Self {
+    const fn new(stream: Stream, peer: SocketAddr, since: Timestamp, wire: Wire) -> Self {
         Self {
             stream,
             peer,
+            since,
             wire,
             is_paused: false,
             full_since: None,
@@ -768,9 +765,22 @@ impl End {
     }
 }
 
-/// The trading day as text: numbers start anew with it.
-fn session_name(day: TradingDay) -> SessionName {
+/// The name of the running session in SoupBinTCP: the trading day as text.
+fn session_name(shard: &Shard) -> SessionName {
+    let day = shard.orders().day();
     SessionName::new(day.0.to_string().as_bytes()).unwrap_or(SessionName::BLANK)
+}
+
+/// The number that a native client goes on from.
+fn resumes_from(login: &Login, running: SessionName, output: &ClientOutput) -> Result<SequenceNumber, Refusal> {
+    if login.session != SessionName::BLANK && login.session != running {
+        return Err(Refusal::OtherSession);
+    }
+    let (oldest, next) = output.held().ok_or(Refusal::Unknown)?;
+    login
+        .resume_from(next)
+        .filter(|&from| from >= oldest)
+        .ok_or(Refusal::NotHeld)
 }
 
 /// Hours that are not news are no input: after a restart the shard knows them from its journal.

@@ -107,12 +107,22 @@ impl Gateway {
         }
         let crossings = connect(&config, &recovered);
         let (arrivals, queues) = door::queues(config.shards.len());
-        let of_today = recovered.iter().filter(|found| found.day == config.trading_day);
+        let of_today = recovered
+            .iter()
+            .filter(|found| found.shard.orders().day() >= config.trading_day);
         let bindings = of_today.flat_map(|found| found.shard.bindings()).collect();
         let (mut wires, desks) = control::wires(config.shards.len());
         let given = recovered.iter().map(|found| found.shard.given()).collect::<Vec<_>>();
         let controlled = control::catch_up(&given, &mut wires);
         for found in &recovered {
+            let day = found.shard.orders().day();
+            if day > config.trading_day {
+                tracing::warn!(
+                    day = day.0,
+                    config = config.trading_day.0,
+                    "the trading day is one that an operator began"
+                );
+            }
             found.shard.log_changed_limits(&config);
         }
         let (recalls, seekers) = recalls(&config)?;
@@ -459,7 +469,7 @@ impl Begin {
     pub(crate) fn of(config: &Config, recovered: &mut Recovered) -> Self {
         Self {
             fingerprint: config.fingerprint,
-            day: (recovered.day < config.trading_day).then_some(config.trading_day),
+            day: (recovered.shard.orders().day() < config.trading_day).then_some(config.trading_day),
             tail: std::mem::take(&mut recovered.tail),
             connected: std::mem::take(&mut recovered.connected),
             up: std::mem::take(&mut recovered.up),

@@ -68,6 +68,7 @@ pub(crate) struct Recovered {
     pub(crate) venues: Vec<Kept>,
     pub(crate) client_links: Vec<KeptClient>,
     pub(crate) crossings: Vec<KeptCrossing>,
+    /// The last trading day that a config named. An operator may have begun later ones.
     pub(crate) day: TradingDay,
     /// Sessions that were connected when the process ended.
     pub(crate) connected: Vec<SessionId>,

@@ -120,6 +120,9 @@ impl Shard {
                 effects.stamp(Tap::Decoded);
                 if self.sessions.is_repeat(&request) {
                     self.refuse(now, &request, Reason::DuplicateClientOrderId, effects);
+                } else if self.sessions.is_disabled(session) && matches!(request, Request::New(_) | Request::Replace(_))
+                {
+                    self.refuse(now, &request, Reason::SessionDisabled, effects);
                 } else {
                     self.on_request(now, &request, effects);
                 }

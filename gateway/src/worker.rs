@@ -44,7 +44,7 @@ impl<L: Link> Component for Worker<L> {
             is_busy |= self.timers();
             is_busy |= self.waiting();
             is_busy |= recall::turn(&mut self.shard, &mut self.live);
-            is_busy |= self.control.turn(&mut self.shard, &mut self.live);
+            is_busy |= self.control.turn(&mut self.shard, &mut self.live, &self.clients);
             is_busy |= client_links::receive(&mut self.shard, &mut self.live);
             is_busy |= self.clients.receive(&mut self.shard, &mut self.live);
         }

@@ -188,6 +188,13 @@ impl Orders {
         self.table.length()
     }
 
+    /// Orders that a session has open here.
+    #[must_use]
+    pub fn open_orders_of(&self, session: SessionId) -> u32 {
+        self.session(session)
+            .map_or(0, |session| self.sessions[session as usize].orders.length())
+    }
+
     /// An open order by the gateway's number.
     #[must_use]
     pub fn order(&self, order_id: OrderId) -> Option<OrderView> {

@@ -69,6 +69,8 @@ reasons! {
     ClientOrderIdTooLong = 14, "client order id is too long";
     /// Form: another way of self-match prevention is asked for than the session's.
     UnsupportedSelfMatch = 15, "self-match prevention is not the session's";
+    /// Form: an operator has disabled the session.
+    SessionDisabled = 16, "session is disabled";
 
     /// Risk: more lots than allowed in one order.
     MaxQuantity = 20, "quantity is above the limit for one order";

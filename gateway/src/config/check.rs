@@ -171,12 +171,10 @@ fn instrument(row: &InstrumentRow, names: &Names) -> Result<Instrument, ConfigEr
     })
 }
 
-fn trading_day(day: u32) -> Result<TradingDay, ConfigError> {
+pub(crate) fn trading_day(day: u32) -> Result<TradingDay, ConfigError> {
     let (month, date) = (day / 100 % 100, day % 100);
     if !(1_970..10_000).contains(&(day / 10_000)) || !(1..=12).contains(&month) || !(1..=31).contains(&date) {
-        return Err(ConfigError(format!(
-            "trading_day = {day} is no day; write it as yyyymmdd"
-        )));
+        return Err(ConfigError(format!("{day} is no trading day; write it as yyyymmdd")));
     }
     Ok(TradingDay(day))
 }

@@ -15,6 +15,7 @@ mod sessions;
 mod tls;
 
 use crate::schedule::Schedule;
+pub(crate) use check::trading_day;
 pub use credentials::Credentials;
 pub(crate) use credentials::Secret;
 pub use networks::AllowList;

@@ -1,7 +1,9 @@
 //! A shard's end: takes the control desk's questions in turn with everything else, and answers.
 
-use super::{Answer, LimitView, Order, Origin, Question, Refusal};
-use crate::limits::PLACES_LISTED_A_TURN;
+use super::{Action, Answer, LimitView, Order, Origin, Question, Refusal, SessionView};
+use crate::clients::Clients;
+use crate::crossing::Lane;
+use crate::limits::{JOURNAL_RESERVE_BYTES, MAX_REPORT_LENGTH, PLACES_LISTED_A_TURN, RECORD_OVERHEAD_BYTES};
 use crate::live::Live;
 use crate::record::Record;
 use crate::shard::Shard;
@@ -32,6 +34,8 @@ enum List {
     Orders(Option<SessionId>),
     /// All limits.
     Limits,
+    /// All sessions.
+    Sessions,
 }
 
 impl Desk {
@@ -44,12 +48,19 @@ impl Desk {
     }
 
     /// Answers a question, or goes on with a list. Whether there was anything to do.
-    pub(crate) fn turn<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>) -> bool {
+    pub(crate) fn turn<L: Link>(&mut self, shard: &mut Shard, live: &mut Live<L>, clients: &Clients) -> bool {
         if let Some(listing) = self.listing {
-            self.list(listing, shard);
+            self.list(listing, shard, live, clients);
             return true;
         }
         if self.questions.is_empty() || self.answers.slots() < ANSWERS_A_QUESTION {
+            return false;
+        }
+        if self
+            .questions
+            .peek()
+            .is_ok_and(|question| must_wait(question, shard, live))
+        {
             return false;
         }
         let Ok(question) = self.questions.pop() else {
@@ -58,11 +69,13 @@ impl Desk {
         match question {
             Question::Check(action) => self.answer(Answer::Done(shard.check_control(&action))),
             Question::Order(order) => {
-                let outcome = obey(&order, shard, live);
-                self.answer(Answer::Done(outcome));
+                live.append(&Record::Controlled(order));
+                shard.on_control(live.now, &order, live);
+                self.answer(Answer::Done(Ok(())));
             }
             Question::Killed(scope) => self.killed(scope, shard),
             Question::Orders(session) => self.begin(List::Orders(session)),
+            Question::Sessions => self.begin(List::Sessions),
             Question::Limits(None) => self.begin(List::Limits),
             Question::Limits(Some(scope)) => {
                 self.limits(scope, shard, |_| true);
@@ -90,11 +103,12 @@ impl Desk {
     }
 
     /// Gives what is in some places, as far as there is room.
-    fn list(&mut self, mut listing: Listing, shard: &Shard) {
+    fn list<L: Link>(&mut self, mut listing: Listing, shard: &Shard, live: &Live<L>, clients: &Clients) {
         let orders = shard.orders();
         let places = match listing.list {
             List::Orders(_) => orders.places(),
             List::Limits => orders.limit_scopes(),
+            List::Sessions => u32::from(shard.last_session().0) + 1,
         };
         let end = places.min(listing.next + PLACES_LISTED_A_TURN);
         while listing.next < end && self.answers.slots() >= ANSWERS_A_QUESTION {
@@ -103,6 +117,12 @@ impl Desk {
                     let is_wanted = |of: SessionId| session.is_none_or(|session| session == of);
                     if let Some(order) = orders.in_place(listing.next).filter(|order| is_wanted(order.session)) {
                         self.answer(Answer::OpenOrder(order));
+                    }
+                }
+                List::Sessions => {
+                    let session = SessionId(u16::try_from(listing.next).unwrap_or(u16::MAX));
+                    if let Some(view) = SessionView::of(session, shard, live, clients) {
+                        self.answer(Answer::Session(view));
                     }
                 }
                 List::Limits => {
@@ -146,12 +166,19 @@ impl Desk {
     }
 }
 
-/// Writes an order down and carries it out, unless it is for nobody.
-fn obey<L: Link>(order: &Order, shard: &mut Shard, live: &mut Live<L>) -> Result<(), Refusal> {
-    shard.check_control(&order.action)?;
-    live.append(&Record::Controlled(*order));
-    shard.on_control(live.now, order, live);
-    Ok(())
+/// A day's end may report every open order in one input: it waits until there is room for that.
+fn must_wait<L: Link>(question: &Question, shard: &Shard, live: &Live<L>) -> bool {
+    let Question::Order(Order {
+        action: Action::Roll(_),
+        ..
+    }) = question
+    else {
+        return false;
+    };
+    let reports = shard.orders().open_orders();
+    let bytes = JOURNAL_RESERVE_BYTES + reports * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES);
+    let mut crossings = live.crossings.iter();
+    !live.journal.room(bytes) || crossings.any(|crossing| crossing.room(Lane::Reports) < reports)
 }
 
 /// Room for what one question, or one place of a list, may be answered with.

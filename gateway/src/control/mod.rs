@@ -13,6 +13,7 @@ mod desk;
 mod names;
 mod order;
 mod server;
+mod sessions;
 mod wire;
 
 pub(crate) use changes::{Change, Changes, LimitView, Origin};
@@ -20,6 +21,7 @@ pub(crate) use desk::Desk;
 pub(crate) use names::scope_name;
 pub use order::{Action, Order, Refusal};
 pub use server::Control;
+pub(crate) use sessions::{Home, SessionView};
 pub use wire::{LimitScopeName, Reply, Request, Scope, Source};
 
 use crate::limits::{CONTROL_ANSWERS, CONTROL_ORDERS_REMEMBERED, CONTROL_QUESTIONS};
@@ -40,6 +42,8 @@ pub(crate) enum Question {
     Audit,
     /// The kill switch of a scope.
     Killed(KillScope),
+    /// All sessions.
+    Sessions,
     /// The limits of a scope; `None`: all of this shard, but for instruments' that are their class's.
     Limits(Option<LimitScope>),
 }
@@ -52,6 +56,7 @@ pub(crate) enum Answer {
     /// The recount of so many open orders came out as what was kept, or not.
     Audited(usize, Option<orders::AuditError>),
     Limit(LimitView),
+    Session(SessionView),
     Done(Result<(), Refusal>),
 }
 

@@ -2,7 +2,7 @@
 
 use orders::{KillScope, Limit, LimitError, LimitScope, LimitValue};
 use std::fmt;
-use types::Reason;
+use types::{Reason, SessionId, TradingDay};
 
 /// An operator's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +33,12 @@ pub enum Action {
         /// What it is then.
         value: LimitValue,
     },
+    /// The client of a session is logged out and not let in again, and its orders are refused.
+    Disable(SessionId),
+    /// The client is let in again.
+    Enable(SessionId),
+    /// A trading day begins.
+    Roll(TradingDay),
 }
 
 impl Action {
@@ -41,6 +47,8 @@ impl Action {
         match *self {
             Self::Kill(scope) | Self::Revive(scope) | Self::Cancel(scope) => scope.into(),
             Self::SetLimit { scope, .. } => scope,
+            Self::Disable(session) | Self::Enable(session) => LimitScope::Session(session),
+            Self::Roll(_) => LimitScope::Firm,
         }
     }
 }
@@ -54,6 +62,8 @@ pub enum Refusal {
     Limit(LimitError),
     /// More limits would differ from the config than are remembered.
     TooManyChanges,
+    /// The trading day is that one already, or a later one.
+    PastDay(TradingDay),
 }
 
 impl From<Reason> for Refusal {
@@ -77,6 +87,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::UnknownScope => f.write_str("the config has none such"),
             Self::Limit(error) => write!(f, "{error}"),
+            Self::PastDay(day) => write!(f, "the trading day is {} already; a later one can begin", day.0),
             Self::TooManyChanges => f.write_str("too many limits differ from the config; write some into it"),
         }
     }

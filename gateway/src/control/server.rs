@@ -2,11 +2,12 @@
 
 use super::names;
 use super::{Action, Answer, LimitScopeName, Order, Question, Refusal, Reply, Request, Wires};
-use crate::config::Config;
+use crate::config::{Config, trading_day};
 use crate::limits::{CONTROL_ANSWER_WAIT_NS, CONTROL_TIMEOUT_NS, MAX_CONTROL_REQUEST};
 use net::SetupError;
 use net::host::peer_user;
 use orders::{Limit, LimitScope};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -189,6 +190,13 @@ impl Server {
             Request::Killed(scope) => Job::Ask(Question::Killed(scope.to_orders())),
             Request::Orders { session } => Job::Ask(Question::Orders(session.map(SessionId))),
             Request::Audit => Job::Ask(Question::Audit),
+            Request::Sessions => Job::Ask(Question::Sessions),
+            Request::Disable(session) => Job::Give(Action::Disable(SessionId(*session))),
+            Request::Enable(session) => Job::Give(Action::Enable(SessionId(*session))),
+            Request::Roll(day) => {
+                let day = trading_day(*day).map_err(|error| error.to_string())?;
+                Job::Give(Action::Roll(day))
+            }
             Request::Limits(None) => Job::Ask(Question::Limits(None)),
             Request::Limits(Some(name)) => Job::Ask(Question::Limits(Some(self.scope(name)?))),
             Request::Set { scope, limit, value } => Job::Give(self.change(scope, limit, value)?),
@@ -223,6 +231,7 @@ impl Server {
                 return Ok(Err(reason));
             }
         }
+        let mut sessions = BTreeMap::new();
         for index in 0..self.shards.len() {
             loop {
                 let answer = match self.shards[index].answer(index) {
@@ -238,10 +247,20 @@ impl Server {
                     Answer::Limit(view) if index == 0 || matches!(view.scope, LimitScope::Instrument(_)) => {
                         tell(&Reply::limit(&view, &self.config))?;
                     }
+                    Answer::Session(view) => {
+                        let (home, open_orders) = sessions.entry(view.session).or_insert((None, 0));
+                        *home = home.or(view.home);
+                        *open_orders += view.open_orders;
+                    }
                     // All shards have the same switches.
                     Answer::Killed(killed) if index == 0 => tell(&Reply::Killed { killed })?,
                     Answer::Killed(_) | Answer::Limit(_) => {}
                 }
+            }
+        }
+        for session in &self.config.sessions {
+            if let Some((Some(home), open_orders)) = sessions.get(&session.id) {
+                tell(&Reply::session(session, home, *open_orders))?;
             }
         }
         Ok(Ok(()))
@@ -253,7 +272,7 @@ impl Server {
             Question::Check(action) | Question::Order(Order { action, .. }) => action.scope(),
             Question::Killed(scope) => (*scope).into(),
             Question::Limits(Some(scope)) => *scope,
-            Question::Orders(_) | Question::Limits(None) | Question::Audit => LimitScope::Firm,
+            Question::Orders(_) | Question::Limits(None) | Question::Sessions | Question::Audit => LimitScope::Firm,
         };
         let name = names::scope_name(scope, &self.config);
         match (refusal, question) {
@@ -261,7 +280,7 @@ impl Server {
             (refusal, Question::Check(Action::SetLimit { limit, value, .. })) => {
                 format!("{name}: {} = {value}: {refusal}", limit.name())
             }
-            (refusal, _) => format!("{name}: {refusal}"),
+            (refusal, _) => refusal.to_string(),
         }
     }
 }

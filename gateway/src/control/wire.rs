@@ -2,8 +2,8 @@
 //! `refused`.
 
 use super::names::{class_name, scope_name};
-use super::{LimitView, Origin};
-use crate::config::Config;
+use super::{Home, LimitView, Origin};
+use crate::config::{Config, ProtocolConfig, SessionConfig};
 use orders::{AuditError, KillScope, OrderView};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -28,6 +28,14 @@ pub enum Request {
     },
     /// Recount exposure and indexes from the open orders.
     Audit,
+    /// List the sessions.
+    Sessions,
+    /// Log a session's client out, and let it in no more.
+    Disable(u16),
+    /// Let it in again.
+    Enable(u16),
+    /// Begin a trading day, written as 20261201.
+    Roll(u32),
     /// Show limits: of one scope, or all but for instruments' that are their class's.
     Limits(Option<LimitScopeName>),
     /// Change a limit.
@@ -119,6 +127,35 @@ pub enum Reply {
         value: String,
         /// Who said so.
         from: Source,
+    },
+    /// A session.
+    Session {
+        /// Its number.
+        session: u16,
+        /// `fix` or `native`.
+        protocol: &'static str,
+        /// Who its client is: its CompID or user.
+        name: String,
+        /// The gateway's CompID; `null` in native.
+        our_comp_id: Option<String>,
+        /// The shard that serves it.
+        shard: u8,
+        /// Whether its client may be here.
+        enabled: bool,
+        /// Whether its client is logged on.
+        logged_on: bool,
+        /// Where its client comes from: an address, or `link`; `null`: it is not here.
+        connected: Option<String>,
+        /// Since when, ns since 1970.
+        since: Option<u64>,
+        /// The number of the message that is sent next; `null`: the link has it.
+        next_sent: Option<u64>,
+        /// The number of the message that is expected next; `null`: the protocol has none, or the link has it.
+        next_received: Option<u64>,
+        /// Orders open on all shards.
+        open_orders: u32,
+        /// Requests refused.
+        refused: u64,
     },
     /// A shard's recount.
     Audit {
@@ -228,6 +265,30 @@ impl Reply {
                     time: change.time.0,
                 },
             },
+        }
+    }
+
+    /// A session of the config, by what all shards know of it.
+    pub(super) fn session(config: &SessionConfig, home: &Home, open_orders: u32) -> Self {
+        let (protocol, our_comp_id) = match &config.protocol {
+            ProtocolConfig::Fix { our_comp_id, .. } => ("fix", Some(our_comp_id.clone())),
+            ProtocolConfig::Native { .. } => ("native", None),
+        };
+        let place = home.connection;
+        Self::Session {
+            session: config.id.0,
+            protocol,
+            name: String::from_utf8_lossy(home.name.as_bytes()).into_owned(),
+            our_comp_id,
+            shard: config.shard.0,
+            enabled: !home.is_disabled,
+            logged_on: home.is_logged_on,
+            connected: place.map(|place| place.peer.map_or_else(|| "link".to_owned(), |peer| peer.to_string())),
+            since: place.map(|place| place.since.0),
+            next_sent: home.next_sent.map(|number| number.0),
+            next_received: home.next_received.map(|number| number.0),
+            open_orders,
+            refused: home.refused,
         }
     }
 

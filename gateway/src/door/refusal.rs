@@ -3,7 +3,7 @@
 use super::logon::{FixLogon, first_message};
 use proto::fix;
 use proto::soup::LoginRefusal;
-use types::Timestamp;
+use types::{Reason, Timestamp};
 
 /// Why a logon is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub(crate) enum Refusal {
     BeginString,
     /// The session's schedule has it closed.
     OutsideHours,
+    /// An operator has disabled the session.
+    Disabled,
     /// Every instance of the template is another client's.
     TemplateFull,
     /// The session has a live connection, which is kept.
@@ -70,6 +72,7 @@ impl Refusal {
             Self::Password => "wrong password",
             Self::BeginString => "Incorrect BeginString",
             Self::OutsideHours => "outside the session's hours",
+            Self::Disabled => Reason::SessionDisabled.text(),
             Self::TemplateFull => "all sessions for new clients are taken",
             Self::AlreadyConnected => "session is already logged on",
             Self::OtherSession => "session of another day",

@@ -1,15 +1,19 @@
-//! An operator's order in a record: number, operator, what is to be done, to whom, and for a limit which and how much.
+//! An operator's order in a record: number, operator, what is to be done, to whom, and for a limit which and
+//! how much.
 
 use super::{Fields, Head};
 use crate::control::{Action, Order};
 use orders::{KillScope, Limit, LimitScope, LimitValue};
-use types::{AccountId, InstrumentId, LimitClass, SessionId};
+use types::{AccountId, InstrumentId, LimitClass, SessionId, TradingDay};
 
 /// What is to be done.
 const KILL: u8 = 1;
 const REVIVE: u8 = 2;
 const CANCEL: u8 = 3;
 const SET_LIMIT: u8 = 4;
+const DISABLE: u8 = 5;
+const ENABLE: u8 = 6;
+const ROLL: u8 = 7;
 
 /// To whom.
 const FIRM: u8 = 0;
@@ -30,6 +34,9 @@ pub(super) fn decode(fields: &mut Fields<'_>) -> Option<Order> {
             limit: Limit::from_u8(fields.u8()?)?,
             value: LimitValue::from_parts(fields.u8()?, i128::from_le_bytes(fields.take()?))?,
         },
+        DISABLE => Action::Disable(session(scope)?),
+        ENABLE => Action::Enable(session(scope)?),
+        ROLL => Action::Roll(TradingDay(fields.u32()?)),
         _ => return None,
     };
     Some(Order {
@@ -54,6 +61,9 @@ pub(super) fn encode(order: &Order, head: Head) -> Head {
             let head = to(head, SET_LIMIT, scope).u8(limit as u8);
             head.u8(kind).put(amount.to_le_bytes())
         }
+        Action::Disable(session) => to(head, DISABLE, LimitScope::Session(session)),
+        Action::Enable(session) => to(head, ENABLE, LimitScope::Session(session)),
+        Action::Roll(day) => to(head, ROLL, LimitScope::Firm).u32(day.0),
     }
 }
 
@@ -75,6 +85,13 @@ const fn scope_parts(scope: LimitScope) -> (u8, u32) {
         LimitScope::Session(id) => (SESSION, id.0 as u32),
         LimitScope::Class(class) => (CLASS, class.0 as u32),
         LimitScope::Instrument(id) => (INSTRUMENT, id.0),
+    }
+}
+
+const fn session(scope: LimitScope) -> Option<SessionId> {
+    match scope {
+        LimitScope::Session(id) => Some(id),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@ mod requests;
 use super::Incoming;
 use super::cl_ord_ids::{ClOrdIds, Kind};
 use crate::config::{Config, ProtocolConfig, SessionConfig};
+use crate::control::Home;
 use crate::door::Binding;
 use crate::effects::Effects;
 use crate::instruments::Instruments;
@@ -173,6 +174,21 @@ impl FixSession {
         self.tell_resets(effects);
     }
 
+    /// What an operator is told of it.
+    pub(super) const fn home(&self, home: Home) -> Home {
+        Home {
+            is_logged_on: self.session.is_logged_on(),
+            next_sent: Some(self.session.next_outbound()),
+            next_received: Some(self.session.next_inbound()),
+            ..home
+        }
+    }
+
+    /// An operator wants its client to leave, and says why.
+    pub(super) fn log_out<E: Effects>(&mut self, now: Timestamp, text: &[u8], effects: &mut E) {
+        self.session.logout(now, text, &mut Out { id: self.id, effects });
+    }
+
     /// What was told last of its hours.
     pub(super) const fn hours(&self) -> Option<Option<Timestamp>> {
         self.hours
@@ -227,7 +243,10 @@ impl FixSession {
 
     /// A new trading day: ClOrdIDs may come again, but for those of orders that live on.
     pub(super) fn new_day(&mut self) {
-        self.binding = None;
+        // A client that is here stays whose session it is.
+        if !self.session.is_connected() {
+            self.binding = None;
+        }
         self.cl_ord_ids.new_day();
     }
 

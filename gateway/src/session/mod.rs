@@ -7,12 +7,13 @@ mod native;
 mod sent;
 
 use crate::config::{Config, ProtocolConfig, SessionConfig};
+use crate::control::Home;
 use crate::door::Binding;
 use crate::effects::Effects;
 use crate::instruments::Instruments;
 use fix::{FixSession, NOBODY, Words};
 use orders::Report;
-use proto::fix::{CompId, Scratch};
+use proto::fix::{CloseReason, CompId, Scratch};
 use types::{
     AccountId, ClientOrderId, ExecType, InstrumentId, MassStatusRequest, Quantity, Reason, Request, SequenceNumber,
     SessionId, ShardId, Timestamp,
@@ -46,9 +47,26 @@ struct Entry {
     name: CompId,
     /// The highest number that a request of it had.
     last_client_order_id: ClientOrderId,
+    /// How its client comes in.
+    entrance: Entrance,
+    /// An operator has disabled it.
+    is_disabled: bool,
+    /// Requests of its that were refused.
+    refused: u64,
     protocol: Protocol,
     /// The mass status that is being answered.
     mass_status: Option<MassStatus>,
+}
+
+/// How a client comes in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entrance {
+    /// By the door, and it is not here.
+    Away,
+    /// By the door, and it is here.
+    Here,
+    /// Over a link, which comes and goes by itself.
+    Link,
 }
 
 /// A mass status on its way: every shard that may have orders of the session tells how many it told.
@@ -110,6 +128,13 @@ impl Sessions {
                 shard: session.shard,
                 name: CompId::new(name.as_bytes()).expect("names were checked with the config"),
                 last_client_order_id: ClientOrderId(0),
+                entrance: if session.link.is_some() {
+                    Entrance::Link
+                } else {
+                    Entrance::Away
+                },
+                is_disabled: false,
+                refused: 0,
                 protocol,
                 mass_status: None,
             });
@@ -254,6 +279,9 @@ impl Sessions {
             return;
         };
         let Some(report) = entry.gather(report) else { return };
+        if matches!(report.exec.exec_type, ExecType::Rejected | ExecType::RequestRejected) {
+            entry.refused += 1;
+        }
         let report = &report;
         match &mut entry.protocol {
             Protocol::Native => native::report(&report.exec, effects),
@@ -344,6 +372,7 @@ impl Sessions {
 
     /// A client logged on.
     pub(crate) fn connected<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        self.set_entrance(session, Entrance::Here);
         if let Some(fix) = self.fix(session) {
             fix.connected(now, effects);
             let due = fix.next_timer();
@@ -353,9 +382,74 @@ impl Sessions {
 
     /// A client's connection ended.
     pub(crate) fn disconnected<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) {
+        self.set_entrance(session, Entrance::Away);
         if let Some(fix) = self.fix(session) {
             fix.disconnected(now, effects);
         }
+    }
+
+    fn set_entrance(&mut self, session: SessionId, entrance: Entrance) {
+        if let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0))
+            && entry.entrance != Entrance::Link
+        {
+            entry.entrance = entrance;
+        }
+    }
+
+    /// What an operator is told of a session that this shard serves; the inner `None`: another one does.
+    pub(crate) fn home(&self, session: SessionId) -> Option<Option<Home>> {
+        let entry = self.entry(session)?;
+        let home = Home {
+            name: entry.name,
+            is_disabled: entry.is_disabled,
+            is_logged_on: false,
+            connection: None,
+            next_sent: None,
+            next_received: None,
+            refused: entry.refused,
+        };
+        let home = match &entry.protocol {
+            Protocol::Native => home,
+            Protocol::Fix(fix) => fix.home(home),
+        };
+        Some((entry.shard == self.shard).then_some(home))
+    }
+
+    /// The highest number of a session.
+    pub(crate) fn last(&self) -> SessionId {
+        SessionId(u16::try_from(self.entries.len() - 1).unwrap_or(u16::MAX))
+    }
+
+    /// Whether an operator has disabled it.
+    pub(crate) fn is_disabled(&self, session: SessionId) -> bool {
+        self.entry(session).is_some_and(|entry| entry.is_disabled)
+    }
+
+    /// An operator disables it, or enables it again.
+    pub(crate) fn set_disabled(&mut self, session: SessionId, is_disabled: bool) {
+        if let Some(Some(entry)) = self.entries.get_mut(usize::from(session.0)) {
+            entry.is_disabled = is_disabled;
+        }
+    }
+
+    /// Logs out the client of a session that was disabled, if it is here. Returns whether it comes in over a link, and so
+    /// cannot be.
+    pub(crate) fn log_out<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) -> bool {
+        let text = Reason::SessionDisabled.text().as_bytes();
+        match self.entry(session).map(|entry| entry.entrance) {
+            None | Some(Entrance::Away) => return false,
+            Some(Entrance::Link) => return true,
+            Some(Entrance::Here) => {}
+        }
+        match self.fix(session) {
+            Some(fix) => {
+                fix.log_out(now, text, effects);
+                let due = fix.next_timer();
+                self.note_timer(session, due);
+            }
+            None => effects.close(session, CloseReason::LoggedOut, text),
+        }
+        false
     }
 
     /// A message that a session has asked for was looked up; an empty one could not be found.

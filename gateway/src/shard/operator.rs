@@ -2,10 +2,11 @@
 
 use super::Shard;
 use crate::config::Config;
-use crate::control::{Action, Change, Given, LimitView, Order, Origin, Refusal, scope_name};
+use crate::control::{Action, Change, Given, LimitView, Order, Origin, Refusal, SessionView, scope_name};
+use crate::crossing::Content;
 use crate::effects::Effects;
-use orders::{Limit, LimitScope, LimitValue};
-use types::{ShardId, Timestamp};
+use orders::{KillScope, Limit, LimitScope, LimitValue};
+use types::{SessionId, ShardId, Timestamp};
 
 impl Shard {
     /// Whether an order can be obeyed.
@@ -25,6 +26,11 @@ impl Shard {
                     self.orders.check_limit(scope, limit, value)?;
                 }
             }
+            Action::Disable(session) | Action::Enable(session) => {
+                self.orders.is_killed(KillScope::Session(session))?;
+            }
+            Action::Roll(day) if day <= self.orders.day() => return Err(Refusal::PastDay(self.orders.day())),
+            Action::Roll(_) => {}
         }
         Ok(())
     }
@@ -37,8 +43,47 @@ impl Shard {
             Action::Revive(scope) => self.orders.revive(scope).map_err(Refusal::from),
             Action::Cancel(scope) => self.orders.cancel_all(scope).map_err(Refusal::from),
             Action::SetLimit { scope, limit, value } => self.set_limit(now, order, scope, limit, value, effects),
+            Action::Disable(session) => self.disable(now, session, effects),
+            Action::Enable(session) => {
+                self.sessions.set_disabled(session, false);
+                Ok(())
+            }
+            Action::Roll(day) => self
+                .check_control(&order.action)
+                .map(|()| self.on_day_roll(now, day, effects)),
         };
         self.send_waiting(now, effects);
+    }
+
+    /// Its client hears why and is logged out; with that its orders go the way that the session has for it. One that comes in
+    /// by a link cannot be logged out: its orders go that way at once, and new ones are refused.
+    fn disable<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) -> Result<(), Refusal> {
+        self.sessions.set_disabled(session, true);
+        if self.sessions.shard_elsewhere(session).is_none() && self.sessions.log_out(now, session, effects) {
+            self.orders.on_session_lost(session);
+            self.tell_other_shards(Content::SessionLost(session));
+        }
+        Ok(())
+    }
+
+    /// What is known here of the session with this number.
+    pub(crate) fn session_view(&self, session: SessionId) -> Option<SessionView> {
+        let home = self.sessions.home(session)?;
+        Some(SessionView {
+            session,
+            open_orders: self.orders.open_orders_of(session),
+            home,
+        })
+    }
+
+    /// The highest number of a session.
+    pub(crate) fn last_session(&self) -> SessionId {
+        self.sessions.last()
+    }
+
+    /// Whether an operator has disabled a session.
+    pub(crate) fn is_disabled(&self, session: SessionId) -> bool {
+        self.sessions.is_disabled(session)
     }
 
     fn set_limit<E: Effects>(

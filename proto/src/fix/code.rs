@@ -110,7 +110,12 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::UnsupportedSelfMatch => 11,
         Reason::InvalidQuantity => 13,
         Reason::UnknownAccount => 15,
-        Reason::Venue | Reason::VenueDown | Reason::VenueFull | Reason::Killed | Reason::DayEnded => 0,
+        Reason::Venue
+        | Reason::VenueDown
+        | Reason::VenueFull
+        | Reason::Killed
+        | Reason::SessionDisabled
+        | Reason::DayEnded => 0,
         _ => OTHER,
     }
 }
@@ -121,7 +126,12 @@ pub const fn cxl_rej_reason(reason: Reason) -> u64 {
     match reason {
         Reason::TooLate => 0,
         Reason::UnknownOrder => 1,
-        Reason::Venue | Reason::VenueDown | Reason::VenueFull | Reason::Killed | Reason::DayEnded => 2,
+        Reason::Venue
+        | Reason::VenueDown
+        | Reason::VenueFull
+        | Reason::Killed
+        | Reason::SessionDisabled
+        | Reason::DayEnded => 2,
         Reason::RequestPending => 3,
         Reason::DuplicateClientOrderId => 6,
         _ => OTHER,
