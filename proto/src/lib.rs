@@ -12,4 +12,5 @@ pub mod journal;
 pub mod ltp;
 pub mod mold;
 pub mod native;
+pub mod roce;
 pub mod soup;
