@@ -44,7 +44,9 @@ impl Desk {
 
     /// What `tickgate ctl` printed, and whether it succeeded.
     fn ctl(&self, arguments: &[&str]) -> (bool, String) {
-        let (status, text) = self.market.run(&[&["ctl", "-c", "gateway.toml"], arguments].concat());
+        let (status, text) = self
+            .market
+            .run(&[&["ctl", "-c", "gateway.toml", "--json"], arguments].concat());
         (status.success(), text)
     }
 
@@ -359,6 +361,48 @@ fn a_day_that_begins_while_running_ends_orders_and_starts_numbers_anew_on_every_
     for shard in 0..2 {
         desk.market.assert_replay_is_identical(shard);
     }
+}
+
+#[test]
+fn answers_are_laid_out_for_people_unless_json_is_asked_for() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.orders(), 2);
+    let shown = |arguments: &[&str]| {
+        let (status, text) = desk.market.run(&[&["ctl", "-c", "gateway.toml"], arguments].concat());
+        let lines = text
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        (status.code(), lines.collect::<Vec<_>>())
+    };
+    let set = shown(&["set", "account", "2", "max_open_orders", "7"]);
+    assert_eq!(set, (Some(0), vec!["done: order 1 of the desk".to_owned()]));
+    let (code, limits) = shown(&["limits", "account", "2"]);
+    assert_eq!((code, limits[0].as_str()), (Some(0), "SCOPE LIMIT VALUE FROM"));
+    assert!(
+        limits
+            .iter()
+            .any(|line| line == "account 2 max_notional 100000000 config"),
+        "{limits:?}"
+    );
+    let changed = "account 2 max_open_orders 7 order 1 of user ";
+    assert!(limits.iter().any(|line| line.starts_with(changed)), "{limits:?}");
+    let (_, sessions) = shown(&["sessions"]);
+    assert!(
+        sessions.contains(&"3 native maker 0 away 0 - 0 0 -".to_owned()),
+        "{sessions:?}"
+    );
+    let taker = "2 native taker 0 logged on 2 - 2 0 127.0.0.1:";
+    assert!(sessions.iter().any(|line| line.starts_with(taker)), "{sessions:?}");
+    let (_, orders) = shown(&["orders"]);
+    let order = " 2 2 2 2 0 Buy Limit 42.18 10 0 Working since ";
+    assert!(orders.len() == 3 && orders[2].contains(order), "{orders:?}");
+    let (_, audit) = shown(&["audit"]);
+    assert_eq!(audit[1], "shard 1: 1 open orders, nothing differs");
+    assert_eq!(shown(&["killed", "firm"]).1, ["the kill switch is off"]);
+    let refused = shown(&["kill", "account", "99"]);
+    let reason = "tickgate: the gateway refused: the config has no account 99".to_owned();
+    assert_eq!(refused, (Some(1), vec![reason]));
+    assert_eq!(shown(&["roll", "tomorrow"]).0, Some(2), "wrong use");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod session;
 mod text;
 
+pub(crate) use text::utc;
+
 use crate::Failure;
 use ::gateway::config::Config;
 use ::gateway::record::Record;
@@ -11,7 +13,7 @@ use ::journal::JournalReader;
 use clap::{Args as ClapArgs, Subcommand};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use text::{shown, utc};
+use text::shown;
 use types::ShardId;
 
 /// Looks into a journal: with --session the messages of one session, in order.

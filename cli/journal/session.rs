@@ -63,6 +63,8 @@ struct Wanted {
     ids: BTreeSet<SessionId>,
     /// Sessions that the client with this CompID logged on to.
     bound: BTreeSet<SessionId>,
+    /// Sessions over links: each of their requests has a number, by their order in the journal.
+    linked: BTreeSet<SessionId>,
     was_found: bool,
 }
 
@@ -109,6 +111,7 @@ fn print(directory: &Path, selection: &Selection, wanted: &mut Wanted, out: &mut
     let mut reader = JournalReader::open(directory)?;
     // Numbered messages sent so far: a native message does not say its number.
     let mut sent = BTreeMap::<SessionId, u64>::new();
+    let mut received = BTreeMap::<SessionId, u64>::new();
     while let Some(entry) = reader.next_record()? {
         let (session, direction, message) = match Record::decode(entry.kind, entry.payload) {
             Ok(Record::ClientMessage { session, message }) => (session, Direction::In, message),
@@ -117,9 +120,13 @@ fn print(directory: &Path, selection: &Selection, wanted: &mut Wanted, out: &mut
         };
         let number = match (value(message, SEQUENCE), direction) {
             (Some(digits), _) => proto::fix::parse_u64(digits),
-            (None, Direction::In) => None,
-            (None, Direction::Out) => {
-                let count = sent.entry(session).or_default();
+            (None, Direction::In) if !wanted.linked.contains(&session) => None,
+            (None, direction) => {
+                let counts = match direction {
+                    Direction::In => &mut received,
+                    Direction::Out => &mut sent,
+                };
+                let count = counts.entry(session).or_default();
                 *count += 1;
                 Some(*count)
             }
@@ -148,6 +155,9 @@ impl Wanted {
     fn of(name: String, config: Option<&Config>) -> Self {
         let number = name.parse().ok().map(SessionId);
         let mut ids = BTreeSet::new();
+        let sessions = config.iter().flat_map(|config| &config.sessions);
+        let linked = sessions.filter(|session| session.link.is_some());
+        let linked = linked.map(|session| session.id).collect();
         match config {
             None => ids.extend(number),
             Some(config) => {
@@ -167,6 +177,7 @@ impl Wanted {
             name,
             ids,
             bound: BTreeSet::new(),
+            linked,
         }
     }
 

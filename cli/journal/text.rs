@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use types::Timestamp;
 
 /// A time as `2026-11-30T09:30:00.000001Z`.
-pub(super) fn utc(time: Timestamp) -> String {
+pub(crate) fn utc(time: Timestamp) -> String {
     let mut digits = [0; fix::TIMESTAMP_LENGTH];
     let length = fix::write_timestamp(time, fix::TimePrecision::Microseconds, &mut digits);
     let text = String::from_utf8_lossy(&digits[..length]);

@@ -78,7 +78,7 @@ pub enum Scope {
 }
 
 /// What the gateway answers. Prices and quantities are text, so that no reader rounds them.
-#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// An open order.
@@ -122,7 +122,7 @@ pub enum Reply {
         /// Where it stands.
         scope: LimitScopeName,
         /// Its key in the config.
-        limit: &'static str,
+        limit: String,
         /// What it is, as the config would have it.
         value: String,
         /// Who said so.
@@ -133,7 +133,7 @@ pub enum Reply {
         /// Its number.
         session: u16,
         /// `fix` or `native`.
-        protocol: &'static str,
+        protocol: String,
         /// Who its client is: its CompID or user.
         name: String,
         /// The gateway's CompID; `null` in native.
@@ -180,7 +180,7 @@ pub enum Reply {
 }
 
 /// Who said what a limit is.
-#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The config.
@@ -254,7 +254,7 @@ impl Reply {
     pub(super) fn limit(view: &LimitView, config: &Config) -> Self {
         Self::Limit {
             scope: scope_name(view.scope, config),
-            limit: view.limit.name(),
+            limit: view.limit.name().to_owned(),
             value: view.value.to_string(),
             from: match view.origin {
                 Origin::Config => Source::Config,
@@ -277,7 +277,7 @@ impl Reply {
         let place = home.connection;
         Self::Session {
             session: config.id.0,
-            protocol,
+            protocol: protocol.to_owned(),
             name: String::from_utf8_lossy(home.name.as_bytes()).into_owned(),
             our_comp_id,
             shard: config.shard.0,

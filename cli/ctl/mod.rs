@@ -1,22 +1,29 @@
 //! `tickgate ctl`: what an operator asks of a running gateway.
 
+mod text;
+
 use crate::Failure;
 use ::gateway::config::Config;
-use ::gateway::control::{LimitScopeName, Request, Scope};
+use ::gateway::control::{LimitScopeName, Reply, Request, Scope};
 use clap::{Args as ClapArgs, Subcommand};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use text::Table;
 
 /// Asks a running gateway, at the `[control]` socket of its config: limits, kill switches, mass cancels, sessions, open
 /// orders, the roll of the day, a recount.
-/// Answers are lines of JSON; exit status 1 when it refused.
+/// Exit status 1 when it refused.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Args {
     /// The gateway's config, such as `configs/gateway.toml`.
     #[arg(short, long, value_name = "FILE")]
     config: PathBuf,
+
+    /// Print the gateway's answers as they are: JSON, one a line.
+    #[arg(long, global = true)]
+    json: bool,
 
     #[command(subcommand)]
     ask: Ask,
@@ -192,18 +199,33 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = serde_json::to_string(&args.ask.request())?;
     writeln!(stream, "{request}")?;
     stream.shutdown(Shutdown::Write)?;
-    let mut last = String::new();
-    for line in BufReader::new(stream).lines() {
-        last = line?;
-        match writeln!(std::io::stdout(), "{last}") {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            other => other?,
+    match print(BufReader::new(stream), args.json) {
+        // Whoever read it has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(Some(Reply::Done { .. })) => Ok(()),
+        Ok(Some(Reply::Refused { reason })) => Err(Failure::new(format!("the gateway refused: {reason}"))),
+        Ok(_) => Err(Failure::new("the gateway ended before it had answered")),
+    }
+}
+
+/// Prints the answers as they come, and gives the last.
+fn print(answers: impl BufRead, as_json: bool) -> io::Result<Option<Reply>> {
+    let mut out = io::stdout().lock();
+    let mut table = Table::default();
+    let mut last = None;
+    for line in answers.lines() {
+        let line = line?;
+        let reply = serde_json::from_str(&line)?;
+        if as_json {
+            writeln!(out, "{line}")?;
+        } else {
+            table.reply(&reply, &mut out)?;
         }
+        last = Some(reply);
     }
-    if last.starts_with("{\"done\"") {
-        return Ok(());
-    }
-    Err(Failure::new("the gateway refused, or ended before it had answered"))
+    table.flush(&mut out)?;
+    Ok(last)
 }
 
 impl Ask {
