@@ -80,9 +80,9 @@ def with_loss(tickgate, net):
         for name, rung in rungs:
             check(rung["count"] > 0 and rung["lost"] == 0, f"{name} brings every message")
             check(rung["retransmits"] > 0, f"{name} repairs something")
-        figures = dict(rungs)
-        # That the loss is behind the sender's stack: it waits for its timer.
-        check(figures["tcp-untuned"]["max_ns"] > 190_000_000, "TCP waits for its timer")
+        # That the loss is behind the sender's stack: it waits for its timer, where nothing follows that could show the gap.
+        waits = dict(rungs)["tcp-untuned"]["max_ns"] > 190_000_000
+        check(waits or extra, "TCP waits for its timer")
 
 
 def kills(tests, net):

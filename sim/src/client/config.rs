@@ -383,8 +383,31 @@ mod tests {
     }
 
     #[test]
+    fn socket_options_are_chosen_where_there_is_a_socket() {
+        assert_eq!(parse(FIX).unwrap().tcp, TcpOptions::tuned());
+        let config = parse(&format!("{FIX}\n[tcp]\nuser_timeout_ms = 500\n")).unwrap();
+        let wanted = TcpOptions {
+            user_timeout_ms: Some(500),
+            ..TcpOptions::tuned()
+        };
+        assert_eq!(config.tcp, wanted);
+        let (front, rest) = FIX.split_once("[fix]").unwrap();
+        let (_, rest) = rest.split_once("[feed]").unwrap();
+        let link = "[link]\njournal = \"j\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n";
+        let linked = format!("{front}{link}[feed]{rest}");
+        assert!(matches!(parse(&linked).unwrap().login, Login::Link(_)));
+        let error = parse(&format!("{linked}\n[tcp]\nno_delay = true\n"));
+        assert!(error.unwrap_err().to_string().contains("[tcp] is of no use"));
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (from, to, part) in [
+            (
+                "[feed]",
+                "[tcp]\nrto_min_us = 0\n[feed]",
+                "tcp: rto_min_us = 0 must be from 1 to 200000",
+            ),
             ("seed = 7", "sead = 7", "unknown field `sead`"),
             ("seed = 7", "", "missing field `seed`"),
             (
