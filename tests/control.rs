@@ -317,6 +317,12 @@ fn a_disabled_session_with_a_link_hears_why_its_orders_are_refused() {
     desk.done(&["enable", "session", "5"]);
     assert_eq!(desk.orders(), 2);
     desk.gateway.stop();
+    let (_, journal) = desk
+        .market
+        .run(&["journal", "-c", "gateway.toml", "--session", "linked"]);
+    let requests = journal.lines().filter(|line| line.contains("Z in "));
+    let numbers = requests.map(|line| line.split_whitespace().nth(2).expect("a number").to_owned());
+    assert_eq!(numbers.collect::<Vec<_>>(), ["1", "2", "3", "4", "5", "6"], "{journal}");
     for shard in 0..2 {
         desk.market.assert_replay_is_identical(shard);
     }
