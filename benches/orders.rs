@@ -296,6 +296,7 @@ fn config(size: u32) -> OrdersConfig {
         venues: vec![VenueConfig {
             session: SessionId(1),
             grants_slots: false,
+            decrements: false,
         }],
         routes: vec![],
         own_cancel_wait: Duration(0),

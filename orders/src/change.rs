@@ -1,6 +1,7 @@
 //! Cancels and replaces of clients. An order has at most one of each on its way: a cancel may follow a replace, and is
 //! never held back by one; nothing follows a cancel.
 
+use crate::config::SelfMatch;
 use crate::exposure::shared_units;
 use crate::order::{Order, PendingCancel, PendingReplace};
 use crate::report::{ForVenue, OrderStatus, Report};
@@ -168,8 +169,8 @@ impl Orders {
         }))
     }
 
-    /// First stage for a replace: one that could trade with an own order is refused, whatever the session's mode, and both
-    /// orders stay as they are.
+    /// First stage for a replace: one that could trade with an own order is refused, and both orders stay as they are; unless
+    /// the session leaves it to the venue by [`SelfMatch::Decrement`].
     ///
     /// # Errors
     /// [`Reason::SelfMatch`].
@@ -178,7 +179,8 @@ impl Orders {
         let order = self.table.order(replacement.slot);
         let price = replacement.replace.price;
         let reach = self.own.reach(order.book, order.side, order.type_now(), price);
-        if self.own.would_trade(reach) {
+        let is_left_to_venue = self.sessions[order.session as usize].self_match == SelfMatch::Decrement;
+        if self.own.would_trade(reach) && !is_left_to_venue {
             return Err(Reason::SelfMatch);
         }
         Ok(ReplaceScreened(replacement))

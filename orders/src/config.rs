@@ -153,6 +153,8 @@ pub enum SelfMatch {
     CancelOldest,
     /// The open ones are cancelled, and the new order is refused.
     CancelBoth,
+    /// Nothing here: the venue takes from both what they would have traded.
+    Decrement,
 }
 
 /// A venue.
@@ -163,6 +165,8 @@ pub struct VenueConfig {
     /// Whether the venue grants slots for open orders: then there is none before it has. Otherwise there is no such limit
     /// before it has.
     pub grants_slots: bool,
+    /// Whether the venue takes from two orders of one owner what they would have traded, see [`SelfMatch::Decrement`].
+    pub decrements: bool,
 }
 
 /// Sends some orders to another venue than their instrument's.
@@ -237,6 +241,8 @@ pub enum ConfigError {
     /// The orders of the session may have to wait for own ones to be cancelled, and the time or the number of those that wait
     /// is zero.
     NoWaiting(SessionId),
+    /// The session leaves self-match prevention to venues that decrement, and its orders may go to one that does not.
+    NoDecrement(SessionId, VenueId),
 }
 
 impl FirmLimits {
@@ -325,6 +331,10 @@ impl fmt::Display for ConfigError {
             }
             Self::UnknownVenue(id) => write!(f, "venue {id} is not among the venues"),
             Self::DuplicateRoute(key) => write!(f, "two routes for {key:?}"),
+            Self::NoDecrement(session, venue) => write!(
+                f,
+                "session {session} wants decrement, and its orders may go to venue {venue}, which has none"
+            ),
             Self::NoWaiting(id) => write!(
                 f,
                 "session {id} cancels its oldest orders, which needs a time to wait and orders that may wait"

@@ -158,6 +158,7 @@ impl Orders {
                 candidate.must_wait = true;
                 Ok(())
             }
+            SelfMatch::Decrement => Ok(()),
         }
     }
 

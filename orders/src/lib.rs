@@ -28,6 +28,7 @@ mod limit_value;
 mod limits;
 mod list;
 mod map;
+mod modes;
 mod number;
 mod order;
 mod own;

@@ -131,7 +131,6 @@ impl Orders {
         let (instruments, instrument_index) = build_instruments(config)?;
         let (accounts, account_index) = build_accounts(config)?;
         let (sessions, session_index) = build_sessions(config)?;
-        check_waiting(config)?;
         let venues = config.venues.iter().map(|venue| VenueState {
             session: venue.session,
             is_up: false,
@@ -173,6 +172,7 @@ impl Orders {
         orders.add_overrides(config)?;
         orders.add_session_accounts(config)?;
         orders.add_routes(config)?;
+        orders.check_modes(config)?;
         Ok(orders)
     }
 
@@ -465,14 +465,4 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
         });
     }
     Ok((states, index))
-}
-
-/// Whoever may have to wait has a time to do so, and a place.
-fn check_waiting(config: &OrdersConfig) -> Result<(), ConfigError> {
-    let can_wait = config.own_cancel_wait.0 > 0 && config.capacity.waiting_orders > 0;
-    let mut sessions = config.sessions.iter();
-    match sessions.find(|session| session.self_match == SelfMatch::CancelOldest) {
-        Some(session) if !can_wait => Err(ConfigError::NoWaiting(session.id)),
-        _ => Ok(()),
-    }
 }

@@ -39,6 +39,7 @@ impl Orders {
                 ExecType::Replaced => self.on_replaced(now, slot, report, sink),
                 ExecType::RequestRejected => self.on_request_rejected(now, slot, report, sink),
                 ExecType::Triggered => self.on_triggered(now, slot, report, sink),
+                ExecType::Restated => self.on_restated(now, slot, report, sink),
                 ExecType::Status | ExecType::StatusEnd | ExecType::MassCancelAccepted => Err(Anomaly::Unexpected),
             }
             .map(|()| order_id)
@@ -288,6 +289,30 @@ impl Orders {
         } else {
             self.release_surplus(slot, sink);
         }
+        Ok(())
+    }
+
+    /// The venue took lots off by itself.
+    fn on_restated<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        let order = self.table.order(slot);
+        if report.quantity >= order.quantity || report.quantity <= order.cumulative {
+            return Err(Anomaly::Unexpected);
+        }
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        order.acknowledge(now, report);
+        order.quantity = report.quantity;
+        let exec = order.report(ExecType::Restated, exec_id, venue_reason(report, Reason::Venue));
+        let (traded, status) = (order.traded, order.status());
+        self.update_claim(slot);
+        sink.report(&self.sent(exec, traded, status));
+        self.release_surplus(slot, sink);
         Ok(())
     }
 

@@ -32,6 +32,8 @@ pub enum ExecType {
     Status = 10,
     /// All orders of a mass status were told: `quantity` is how many. In FIX it is the last of them that says so (912).
     StatusEnd = 11,
+    /// Its venue made it smaller by itself: `quantity` is the new total, `reason` says why (FIX 150=D).
+    Restated = 12,
 }
 
 /// One report, in the terms of whoever receives it.
@@ -88,6 +90,7 @@ impl ExecType {
             9 => Self::Triggered,
             10 => Self::Status,
             11 => Self::StatusEnd,
+            12 => Self::Restated,
             _ => return None,
         })
     }
@@ -105,7 +108,8 @@ impl ExecReport {
             | ExecType::MassCancelAccepted
             | ExecType::Triggered
             | ExecType::Status
-            | ExecType::StatusEnd => false,
+            | ExecType::StatusEnd
+            | ExecType::Restated => false,
         }
     }
 }

@@ -483,6 +483,7 @@ fn order_venue(raw: &raw::Venue, shard: ShardId) -> orders::VenueConfig {
     orders::VenueConfig {
         session: link.map_or(SessionId(0), |link| SessionId(link.session)),
         grants_slots: raw.grants_open_orders,
+        decrements: raw.decrements,
     }
 }
 

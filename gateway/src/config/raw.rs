@@ -145,6 +145,9 @@ pub(super) struct Venue {
     /// Whether no order leaves before the venue has granted slots for open orders.
     #[serde(default)]
     pub(super) grants_open_orders: bool,
+    /// Whether it takes from two orders of one owner what they would have traded.
+    #[serde(default)]
+    pub(super) decrements: bool,
     pub(super) links: Vec<Link>,
 }
 
@@ -276,6 +279,8 @@ pub(super) enum SelfMatch {
     Oldest,
     #[serde(rename = "cancel_both")]
     Both,
+    #[serde(rename = "decrement")]
+    Decrement,
 }
 
 /// `[risk]`.

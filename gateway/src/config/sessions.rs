@@ -102,6 +102,7 @@ pub(super) fn orders(raw: &raw::Session) -> Result<orders::SessionConfig, Config
             raw::SelfMatch::Newest => SelfMatch::CancelNewest,
             raw::SelfMatch::Oldest => SelfMatch::CancelOldest,
             raw::SelfMatch::Both => SelfMatch::CancelBoth,
+            raw::SelfMatch::Decrement => SelfMatch::Decrement,
         },
         cancel_on_disconnect: raw.cancel_on_disconnect,
         limits: SessionLimits {

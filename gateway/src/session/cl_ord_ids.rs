@@ -229,7 +229,12 @@ impl ClOrdIds {
             }
             ExecType::Canceled | ExecType::Expired => self.set(id, State::Over),
             ExecType::Fill if report.leaves.is_zero() => self.set(id, State::Over),
-            ExecType::Fill | ExecType::New | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => {}
+            ExecType::Fill
+            | ExecType::New
+            | ExecType::Triggered
+            | ExecType::Status
+            | ExecType::StatusEnd
+            | ExecType::Restated => {}
         }
     }
 

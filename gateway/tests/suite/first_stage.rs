@@ -10,7 +10,7 @@ use types::{
     Reason, ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Side, TradingDay, VenueId,
 };
 
-const OTHER: VenueId = VenueId(1);
+pub(crate) const OTHER: VenueId = VenueId(1);
 
 const OTHER_VENUE: &str = r#"[[venues]]
 name = "other"
@@ -81,7 +81,21 @@ pub(crate) fn sent_to_other(fixture: &Fixture) -> (u64, Option<Request>) {
 
 /// A report of the other venue about a sell order.
 pub(crate) fn other(fixture: &mut Fixture, number: ClientOrderId, exec_type: ExecType, last: u64) {
-    let report = ExecReport {
+    say(
+        fixture,
+        OTHER,
+        &ExecReport {
+            side: Side::Sell,
+            last_price: if last > 0 { buy(1).price } else { Price::NULL },
+            last_quantity: Quantity(last),
+            ..report(number, exec_type)
+        },
+    );
+}
+
+/// A report about a buy of 10 ALFA.
+pub(crate) fn report(number: ClientOrderId, exec_type: ExecType) -> ExecReport {
+    ExecReport {
         exec_type,
         order_id: OrderId(5),
         client_order_id: number,
@@ -90,26 +104,29 @@ pub(crate) fn other(fixture: &mut Fixture, number: ClientOrderId, exec_type: Exe
         instrument: ALFA,
         account: AccountId(0),
         session: SessionId(8),
-        side: Side::Sell,
+        side: Side::Buy,
         price: buy(1).price,
         quantity: Quantity(10),
-        last_price: if last > 0 { buy(1).price } else { Price::NULL },
-        last_quantity: Quantity(last),
+        last_price: Price::NULL,
+        last_quantity: Quantity::ZERO,
         leaves: Quantity::ZERO,
-        cumulative: Quantity(last),
+        cumulative: Quantity::ZERO,
         reason: Reason::None,
-    };
-    let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
-    let length = native::encode_report(&report, &mut buffer);
-    fixture.shard.venue(OTHER, SequenceNumber(1), &buffer[..length]);
+    }
 }
 
-fn essence(reports: &[ExecReport]) -> Vec<(ExecType, u64, Reason)> {
+pub(crate) fn say(fixture: &mut Fixture, venue: VenueId, report: &ExecReport) {
+    let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
+    let length = native::encode_report(report, &mut buffer);
+    fixture.shard.venue(venue, SequenceNumber(1), &buffer[..length]);
+}
+
+pub(crate) fn essence(reports: &[ExecReport]) -> Vec<(ExecType, u64, Reason)> {
     let essence = |report: &ExecReport| (report.exec_type, report.client_order_id.0, report.reason);
     reports.iter().map(essence).collect()
 }
 
-fn assert_replays(fixture: Fixture) {
+pub(crate) fn assert_replays(fixture: Fixture) {
     fixture.shard.shard().orders().audit().expect("it counts right");
     let (config, _folder) = fixture.stop();
     let summary = replay::verify(&config, ShardId(0)).expect("it replays");
@@ -332,6 +349,72 @@ fn cancel_both_refuses_the_new_order_and_cancels_the_own_one() {
     assert_eq!(
         essence(&fixture.native_reports()),
         [(ExecType::Canceled, 1, Reason::SelfMatch)]
+    );
+    assert_replays(fixture);
+}
+
+#[test]
+fn what_the_venue_takes_off_by_decrement_is_told_in_both_protocols() {
+    let mut fixture = Fixture::changed(&[
+        ("name = \"sim\"", "name = \"sim\"\ndecrements = true"),
+        ("owner = 1\n", "owner = 2\nself_match = \"decrement\"\n"),
+        ("owner = 2\nmax", "owner = 2\nself_match = \"decrement\"\nmax"),
+    ]);
+    fixture.fix(&Logon);
+    fixture.native(&Request::New(buy(1)));
+    let (_, Some(Request::New(resting))) = fixture.sent() else {
+        panic!("it went out")
+    };
+    let sell = NewOrderSingle {
+        side: b'2',
+        quantity: 14,
+        ..order("A-1", "ALFA")
+    };
+    assert_eq!(fixture.fix(&sell), Vec::<String>::new());
+    let (2, Some(Request::New(new))) = fixture.sent() else {
+        panic!("it goes at once")
+    };
+    let number = new.client_order_id;
+    // Four of it trade with somebody else first, and four are left at the end.
+    let sold = |exec_type| ExecReport {
+        side: Side::Sell,
+        quantity: Quantity(14),
+        ..report(number, exec_type)
+    };
+    say(&mut fixture, VENUE, &sold(ExecType::New));
+    let traded = ExecReport {
+        last_price: buy(1).price,
+        last_quantity: Quantity(3),
+        ..sold(ExecType::Fill)
+    };
+    say(&mut fixture, VENUE, &traded);
+    let restated = ExecReport {
+        quantity: Quantity(7),
+        reason: Reason::SelfMatch,
+        ..sold(ExecType::Restated)
+    };
+    say(&mut fixture, VENUE, &restated);
+    let told = fixture.fix_messages();
+    assert_eq!(
+        [11, 150, 39, 38, 14, 151, 58, 378].map(|tag| field(&told[2], tag).unwrap_or_default()),
+        ["A-1", "D", "1", "7", "3", "4", Reason::SelfMatch.text(), "8"]
+    );
+    let restated = ExecReport {
+        quantity: Quantity(3),
+        reason: Reason::SelfMatch,
+        ..report(resting.client_order_id, ExecType::Restated)
+    };
+    say(&mut fixture, VENUE, &restated);
+    let told = fixture.native_reports();
+    let [told] = told[..] else { panic!("{told:?}") };
+    assert_eq!(
+        (told.exec_type, told.quantity, told.leaves, told.reason),
+        (ExecType::Restated, Quantity(3), Quantity(3), Reason::SelfMatch)
+    );
+    let exposure = fixture.shard.shard().orders().exposure(AccountId(1), ALFA);
+    assert_eq!(
+        exposure.map(|exposure| (exposure.open_buy, exposure.open_sell, exposure.sold)),
+        Some((Quantity(3), Quantity(4), Quantity(3)))
     );
     assert_replays(fixture);
 }

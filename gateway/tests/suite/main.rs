@@ -11,4 +11,5 @@ mod orders;
 mod recovery;
 mod resend;
 mod room;
+mod routes;
 mod sends;

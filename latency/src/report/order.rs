@@ -221,6 +221,7 @@ impl Outcome {
                     self.end(ExecType::Fill);
                 }
             }
+            ExecType::Restated => self.leaves = report.leaves,
             ExecType::RequestRejected
             | ExecType::MassCancelAccepted
             | ExecType::Triggered

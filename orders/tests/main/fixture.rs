@@ -116,10 +116,12 @@ pub(crate) fn config() -> OrdersConfig {
             VenueConfig {
                 session: SessionId(900),
                 grants_slots: false,
+                decrements: true,
             },
             VenueConfig {
                 session: SessionId(901),
                 grants_slots: false,
+                decrements: true,
             },
         ],
         routes: vec![

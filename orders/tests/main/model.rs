@@ -52,6 +52,12 @@ enum Step {
         venue: usize,
         pick: usize,
     },
+    /// The venue takes lots off one of its orders, as it does when it would trade with another of its owner.
+    Restate {
+        venue: usize,
+        pick: usize,
+        lots: u64,
+    },
     /// The venue's next report arrives.
     Deliver {
         venue: usize,
@@ -309,6 +315,15 @@ impl Venue {
         };
     }
 
+    fn restate(&mut self, index: usize, lots: u64) {
+        let resting = &mut self.book[index];
+        if resting.traded + lots < resting.order.quantity.0 {
+            resting.order.quantity.0 -= lots;
+            let (number, order) = (resting.number, resting.order);
+            self.say(ExecType::Restated, number, &order, Reason::SelfMatch);
+        }
+    }
+
     fn bust(&mut self, index: usize) {
         let resting = self.book.remove(index);
         self.say(ExecType::Canceled, resting.number, &resting.order, Reason::None);
@@ -390,6 +405,12 @@ impl Model {
                 let count = self.venues[venue].book.len();
                 if count > 0 {
                     self.venues[venue].bust(pick % count);
+                }
+            }
+            &Step::Restate { venue, pick, lots } => {
+                let count = self.venues[venue].book.len();
+                if count > 0 {
+                    self.venues[venue].restate(pick % count, lots);
                 }
             }
             &Step::Deliver { venue } => self.deliver(venue),
@@ -547,11 +568,13 @@ impl Model {
         }
     }
 
+    /// What the first stage has to do with, of the open orders.
     fn own_in_reach(&self, session: usize, order: &NewOrder) -> impl Iterator<Item = usize> {
+        let is_left_to_venue = self.modes[session] == SelfMatch::Decrement;
         let price = (order.order_type != OrderType::Market).then_some(order.price);
         let (owner, side, instrument) = (OWNERS[session], order.side, order.instrument);
         let live = self.live.iter().enumerate();
-        live.filter(move |(_, live)| live.crosses(owner, side, instrument, price))
+        live.filter(move |(_, live)| !is_left_to_venue && live.crosses(owner, side, instrument, price))
             .map(|(index, _)| index)
     }
 
@@ -814,7 +837,8 @@ impl Model {
             Some(Reason::PositionLimit)
         } else if self.live.iter().any(|other| {
             let owner = OWNERS[live.session];
-            other.crosses(owner, live.request.side, live.request.instrument, Some(request.price))
+            self.modes[live.session] != SelfMatch::Decrement
+                && other.crosses(owner, live.request.side, live.request.instrument, Some(request.price))
         }) {
             Some(Reason::SelfMatch)
         } else {
@@ -937,7 +961,7 @@ impl Model {
         let request = (exec.session.0, exec.client_order_id.0);
         let found = self.live.iter().position(|live| live.order_id == exec.order_id);
         let is_first = match exec.exec_type {
-            ExecType::Fill | ExecType::Expired => false,
+            ExecType::Fill | ExecType::Expired | ExecType::Restated => false,
             ExecType::Canceled => exec.orig_client_order_id.0 != 0,
             _ => true,
         };
@@ -988,6 +1012,10 @@ impl Model {
                 _ => {}
             },
             ExecType::New | ExecType::Canceled | ExecType::Rejected | ExecType::Expired => {}
+            ExecType::Restated => {
+                assert!(exec.quantity.0 < live.lots);
+                live.lots = exec.quantity.0;
+            }
             ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => {
                 unreachable!()
             }
@@ -1047,7 +1075,8 @@ impl Model {
             for (other, sell) in resting.iter().filter(|(_, order)| order.side == Side::Sell) {
                 let trades =
                     OWNERS[*session] == OWNERS[*other] && buy.instrument == sell.instrument && buy.price >= sell.price;
-                assert!(!trades, "{buy:?} {sell:?}");
+                let is_left_to_venue = [*session, *other].map(|session| self.modes[session] == SelfMatch::Decrement);
+                assert!(!trades || is_left_to_venue != [false; 2], "{buy:?} {sell:?}");
             }
         }
     }
@@ -1150,6 +1179,7 @@ fn step() -> impl Strategy<Value = Step> {
         10 => (venue(), any::<usize>(), 1..15u64)
             .prop_map(|(venue, pick, lots)| Step::Trade { venue, pick, lots }),
         1 => (venue(), any::<usize>()).prop_map(|(venue, pick)| Step::Bust { venue, pick }),
+        2 => (venue(), any::<usize>(), 1..8u64).prop_map(|(venue, pick, lots)| Step::Restate { venue, pick, lots }),
         30 => venue().prop_map(|venue| Step::Deliver { venue }),
         4 => venue().prop_map(|venue| Step::Poll { venue }),
         4 => Just(Step::End),
@@ -1168,6 +1198,7 @@ fn mode() -> impl Strategy<Value = SelfMatch> {
         SelfMatch::CancelNewest,
         SelfMatch::CancelOldest,
         SelfMatch::CancelBoth,
+        SelfMatch::Decrement,
     ])
 }
 

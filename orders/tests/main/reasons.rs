@@ -3,7 +3,7 @@
 use crate::fixture::*;
 use orders::{
     AccountLimits, Capacity, Collar, ConfigError, KillScope, Limit, LimitError, LimitValue, MissingReference, Orders,
-    OrdersConfig, QUANTITY_MAX, RateLimit, Reference, Route, RouteKey,
+    OrdersConfig, QUANTITY_MAX, RateLimit, Reference, Route, RouteKey, SelfMatch,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, LimitClass, NewOrder, Notional, OrderId,
@@ -975,4 +975,41 @@ fn an_override_takes_the_place_of_the_class() {
         enter(&mut orders, &new_order(1), &REFERENCE).err(),
         Some(Reason::MaxQuantity)
     );
+}
+
+#[test]
+fn a_session_that_may_have_to_wait_has_a_time_and_a_place() {
+    for (wait, places, is_right) in [(0, 1, false), (1, 0, false), (1, 1, true)] {
+        let mut config = config();
+        config.sessions[2].self_match = SelfMatch::CancelOldest;
+        config.own_cancel_wait = Duration::from_millis(wait);
+        config.capacity.waiting_orders = places;
+        let error = Orders::new(&config).err();
+        assert_eq!(error, (!is_right).then_some(ConfigError::NoWaiting(SESSIONS[2])));
+    }
+}
+
+#[test]
+fn decrement_is_for_sessions_whose_orders_go_only_to_venues_that_have_it() {
+    // Session 4 goes to venue 1 with everything; session 3 to both, by instrument; an account may have a route of its own.
+    let by_account = |account| {
+        Some(Route {
+            key: RouteKey::Account(account),
+            venue: VenueId(1),
+        })
+    };
+    for (session, route, lacking) in [
+        (3, None, None),
+        (2, None, Some(VenueId(0))),
+        (1, None, Some(VenueId(0))),
+        (1, by_account(PLAIN), None),
+        (1, by_account(SHARED), Some(VenueId(0))),
+    ] {
+        let mut config = config();
+        config.venues[0].decrements = false;
+        config.sessions[session].self_match = SelfMatch::Decrement;
+        config.routes.extend(route);
+        let expected = lacking.map(|venue| ConfigError::NoDecrement(SESSIONS[session], venue));
+        assert_eq!(Orders::new(&config).err(), expected, "{session} {route:?}");
+    }
 }

@@ -222,6 +222,7 @@ impl FixExecType {
             ExecType::Expired => Some(Self::Expired),
             ExecType::Triggered => Some(Self::Triggered),
             ExecType::Status => Some(Self::OrderStatus),
+            ExecType::Restated => Some(Self::Restated),
             ExecType::RequestRejected | ExecType::MassCancelAccepted | ExecType::StatusEnd => None,
         }
     }

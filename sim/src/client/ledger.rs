@@ -200,6 +200,7 @@ impl Ledger {
             ExecType::Rejected => order.refuse(report),
             ExecType::Replaced => order.replace(report),
             ExecType::RequestRejected => order.reject_request(report),
+            ExecType::Restated => order.restate(report),
             // Never sent to a client that asks for neither stops nor how its orders stand.
             ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => false,
         };
@@ -326,6 +327,13 @@ impl Order {
         if report.leaves.is_zero() {
             self.state = State::Filled;
         }
+        fits
+    }
+
+    /// A pending replace stays pending.
+    fn restate(&mut self, report: &ExecReport) -> bool {
+        let fits = self.state == State::Open && self.cumulative < report.quantity && report.quantity < self.quantity;
+        self.quantity = report.quantity;
         fits
     }
 

@@ -171,6 +171,7 @@ mod raw {
         CancelNewest,
         CancelOldest,
         CancelBoth,
+        Decrement,
     }
 
     #[derive(Deserialize, Clone, Copy)]
@@ -298,6 +299,7 @@ impl raw::Exchange {
                 raw::SelfMatch::CancelNewest => SelfMatch::CancelNewest,
                 raw::SelfMatch::CancelOldest => SelfMatch::CancelOldest,
                 raw::SelfMatch::CancelBoth => SelfMatch::CancelBoth,
+                raw::SelfMatch::Decrement => SelfMatch::Decrement,
             },
             retransmit_messages: self.feed.retransmit_messages,
             feed_heartbeat: Duration::from_millis(self.feed.heartbeat_ms),

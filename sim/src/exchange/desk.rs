@@ -260,6 +260,30 @@ impl<O: Outputs> Event<'_, O> {
         self.report(&order, &report);
     }
 
+    /// Lots were taken off an order that would have traded with another of its account. Of a recorded order the history tells.
+    fn on_reduced(&mut self, reference: OrderId, lots: Quantity) {
+        let Some(order) = self.desk.orders.get_mut(reference) else {
+            return;
+        };
+        order.quantity -= lots;
+        let (book, shown) = (order.book, order.shown);
+        if lots < shown {
+            feed::reduced(self.out, self.now, &self.desk.listing, book, reference, lots);
+            self.desk.set_shown(reference, shown - lots);
+        } else if !shown.is_zero() {
+            // An iceberg shows its next slice at once.
+            feed::deleted(self.out, self.now, book, reference);
+            self.desk.set_shown(reference, Quantity::ZERO);
+        }
+        self.desk.orders.recount(reference);
+        let exec_id = self.desk.next_exec_id();
+        let Some(order) = self.desk.orders.get(reference).copied() else {
+            return;
+        };
+        let report = order.report(ExecType::Restated, exec_id, Reason::SelfMatch);
+        self.report(&order, &report);
+    }
+
     fn on_replaced(&mut self, old: OrderId, new: OrderId, kept_priority: bool, price: Price, leaves: Quantity) {
         let Cause::Replace(replace) = self.cause else { return };
         let Some(order) = self.desk.orders.get_mut(old) else {
@@ -340,8 +364,7 @@ impl<O: Outputs> Sink for Event<'_, O> {
                 self.on_replaced(old_id, id, kept_priority, price, leaves);
             }
             Report::Rejected(rejected) => self.on_rejected(rejected.id, rejected.reason),
-            // Clients reduce by a replace.
-            Report::Reduced { .. } => {}
+            Report::Reduced { id, quantity, .. } => self.on_reduced(id, quantity),
         }
     }
 }

@@ -540,7 +540,10 @@ impl Run {
         let is_answer = |report: &ExecReport| {
             report.session == request.session()
                 && report.client_order_id == request.client_order_id()
-                && !matches!(report.exec_type, ExecType::Fill | ExecType::Triggered)
+                && !matches!(
+                    report.exec_type,
+                    ExecType::Fill | ExecType::Triggered | ExecType::Restated
+                )
                 && !(report.exec_type == ExecType::Canceled && report.reason != Reason::Requested)
         };
         assert_eq!(
@@ -605,6 +608,15 @@ impl Run {
                 let told = self.told.get_mut(&id).expect("a replace of a live order");
                 assert_eq!(report.orig_client_order_id, told.number);
                 told.number = report.client_order_id;
+                told.quantity = report.quantity;
+            }
+            ExecType::Restated => {
+                let told = self.told.get_mut(&id).expect("a restated live order");
+                assert_eq!(
+                    (report.client_order_id, report.reason),
+                    (told.number, Reason::SelfMatch)
+                );
+                assert!(report.quantity < told.quantity && told.cumulative < report.quantity);
                 told.quantity = report.quantity;
             }
             ExecType::Canceled | ExecType::Expired => {
@@ -704,6 +716,7 @@ proptest! {
             SelfMatch::CancelNewest,
             SelfMatch::CancelOldest,
             SelfMatch::CancelBoth,
+            SelfMatch::Decrement,
         ]),
     ) {
         let mut run = Run::new(self_match);

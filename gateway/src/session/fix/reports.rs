@@ -350,7 +350,7 @@ impl Numbers {
             exec_type: FixExecType::of(exec.exec_type)?,
             leaves: units(exec.leaves),
             restatement: match exec.exec_type {
-                ExecType::Canceled => fix::exec_restatement_reason(exec.reason),
+                ExecType::Canceled | ExecType::Restated => fix::exec_restatement_reason(exec.reason),
                 _ => None,
             },
             answer_to,

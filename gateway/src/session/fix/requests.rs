@@ -245,12 +245,13 @@ impl FixSession {
     }
 }
 
-/// SelfMatchPreventionInstruction (2964).
+/// SelfMatchPreventionInstruction (2964); 0 where it has no number.
 const fn self_match_code(self_match: SelfMatch) -> u8 {
     match self_match {
         SelfMatch::CancelNewest => b'1',
         SelfMatch::CancelOldest => b'2',
         SelfMatch::CancelBoth => b'3',
+        SelfMatch::Decrement => 0,
     }
 }
 

@@ -1,0 +1,40 @@
+//! Whether a config has what the self-match prevention of its sessions needs.
+
+use crate::config::{ConfigError, OrdersConfig, SelfMatch, SessionConfig};
+use crate::state::Orders;
+use types::VenueId;
+
+impl Orders {
+    /// Whoever may have to wait has a time and a place to do so, and whoever leaves it to venues that decrement goes to no
+    /// other.
+    pub(crate) fn check_modes(&self, config: &OrdersConfig) -> Result<(), ConfigError> {
+        let can_wait = config.own_cancel_wait.0 > 0 && config.capacity.waiting_orders > 0;
+        for session in &config.sessions {
+            match session.self_match {
+                SelfMatch::CancelNewest | SelfMatch::CancelBoth => {}
+                SelfMatch::CancelOldest if can_wait => {}
+                SelfMatch::CancelOldest => return Err(ConfigError::NoWaiting(session.id)),
+                SelfMatch::Decrement => self.check_decrement(config, session)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Wherever an order of the session may go, two of one owner lose what they would have traded.
+    fn check_decrement(&self, config: &OrdersConfig, session: &SessionConfig) -> Result<(), ConfigError> {
+        let lacks = |venue: &VenueId| !config.venues[usize::from(venue.0)].decrements;
+        let index = self.session(session.id);
+        let of_session = index.and_then(|index| self.sessions[index as usize].route);
+        for &account in &session.accounts {
+            let of_account = self.any_account(account).and_then(|index| self.accounts[index].route);
+            let lacking = match of_session.or(of_account) {
+                Some(venue) => Some(venue).filter(lacks),
+                None => self.instruments.iter().map(|instrument| instrument.venue).find(lacks),
+            };
+            if let Some(venue) = lacking {
+                return Err(ConfigError::NoDecrement(session.id, venue));
+            }
+        }
+        Ok(())
+    }
+}
