@@ -153,7 +153,7 @@ pub(crate) fn verify(config: &ExchangeConfig) -> Result<u64, Failure> {
     let mut records = 0;
     while let Some(record) = reader.next_record()? {
         records += 1;
-        recovery.on_record(record.kind, record.time, record.payload)?;
+        recovery.on_record(record.kind, record.time, record.position, record.payload)?;
     }
     Ok(records)
 }

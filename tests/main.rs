@@ -10,6 +10,7 @@ mod journal;
 mod lat;
 mod layers;
 mod links;
+mod machines;
 mod market;
 mod netns;
 mod processes;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File, Permissions};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,6 +21,10 @@ pub(crate) const LINKED: u16 = 5;
 
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How far the disk should be behind when a machine fails, bytes of the journal, and how long that is waited for.
+const LOST_BYTES: u64 = 2_048;
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// Pause between two looks at something that is awaited.
 const LOOK: Duration = Duration::from_millis(5);
@@ -175,6 +179,14 @@ impl Market {
             child,
             log,
         }
+    }
+
+    /// Changes a config before its program starts.
+    pub(crate) fn change(&self, config: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(config)).expect("a config");
+        let changed = text.replace(from, to);
+        assert_ne!(text, changed);
+        self.write(config, &changed);
     }
 
     /// The exchange, once it runs.
@@ -574,6 +586,30 @@ impl Program {
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("a child");
+    }
+
+    /// The machine fails in mid-flow, after some while, and takes with it what the journal's ring has and the disk has not.
+    /// Gives how many bytes of the journal that was.
+    pub(crate) fn lose_machine(&mut self, after: Duration) -> u64 {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.child.id())).expect("it runs");
+        let mut paths = maps.lines().filter_map(|line| line.split_whitespace().last());
+        let ring = paths
+            .find(|path| path.starts_with("/dev/shm/tickgate-"))
+            .expect("a ring");
+        let file = File::open(ring).expect("the ring");
+        // See `journal/src/ring.rs`: what is appended is told at word 8, what is written at word 16.
+        let mark = |word: u64| {
+            let mut bytes = [0; 8];
+            file.read_exact_at(&mut bytes, 8 * word).expect("the ring's head");
+            u64::from_le_bytes(bytes)
+        };
+        let behind = || mark(8).saturating_sub(mark(16));
+        let start = Instant::now();
+        while start.elapsed() < after || (behind() < LOST_BYTES && start.elapsed() < MOMENT) {}
+        self.kill();
+        let lost = behind();
+        fs::remove_file(ring).expect("the ring");
+        lost
     }
 
     /// Asks it to end, as a user does, and sees that it does so in good order.

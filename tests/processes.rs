@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use types::{ClientOrderId, Side};
 
 /// Orders of each trader before the kill, around it, and after it.
-const ORDERS_A_PHASE: usize = 300;
+pub(crate) const ORDERS_A_PHASE: usize = 300;
 
 #[test]
 fn a_run_of_processes_becomes_a_report_that_accounts_for_every_order() {
@@ -104,6 +104,11 @@ fn a_client_over_a_link_that_is_killed_comes_back_with_every_order_once() {
     kill_linked(Victim::Taker);
 }
 
+#[test]
+fn a_client_over_a_link_that_loses_its_machine_gets_every_report_once() {
+    kill_linked(Victim::TakersMachine);
+}
+
 /// Who is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Victim {
@@ -111,13 +116,15 @@ pub(crate) enum Victim {
     Exchange,
     /// Of a taker over a link.
     Taker,
+    /// The same, and half of what it had received is lost.
+    TakersMachine,
 }
 
 /// Two traders that trade with each other, and all that stands between them.
-struct Scene {
-    market: Market,
-    exchange: Program,
-    gateway: Program,
+pub(crate) struct Scene {
+    pub(crate) market: Market,
+    pub(crate) exchange: Program,
+    pub(crate) gateway: Program,
     /// On shard 0.
     taker: Trader,
     /// On the last shard, as is the instrument: with two shards every order and report of the taker crosses.
@@ -153,7 +160,7 @@ fn kill_linked(victim: Victim) {
 }
 
 impl Scene {
-    fn new(market: Market, taker: Trader) -> Self {
+    pub(crate) fn new(market: Market, taker: Trader) -> Self {
         let last = market.shards - 1;
         let (user, session) = [("maker", 3), ("other", 4)][last];
         Self {
@@ -168,48 +175,60 @@ impl Scene {
     /// Kills one in mid-flow, brings it back, and compares what everyone knows in the end. Gives the taker.
     fn kill(mut self, victim: Victim) -> Trader {
         let scene = &mut self;
-        let shards = scene.market.shards;
-        scene.taker.connect();
-        scene.maker.connect();
-        scene.trade(ORDERS_A_PHASE);
-        scene
-            .taker
-            .wait("some answers", |taker| taker.orders.len() > ORDERS_A_PHASE / 2);
-
+        scene.begin();
         // In mid-flow: orders before the kill have no answer yet, and more follow it without a look at what comes back.
         scene.send(ORDERS_A_PHASE / 2);
         match victim {
             Victim::Gateway => scene.gateway.kill(),
             Victim::Exchange => scene.exchange.kill(),
             Victim::Taker => scene.taker.restart(),
+            Victim::TakersMachine => scene.taker.restart_elsewhere(),
         }
         scene.send(ORDERS_A_PHASE / 2);
-        match victim {
-            Victim::Gateway => {
-                scene
-                    .taker
-                    .wait("the end of its connection", |taker| !taker.is_connected());
-                scene
-                    .maker
-                    .wait("the end of its connection", |maker| !maker.is_connected());
-                scene.gateway = scene.market.gateway("gateway-again");
-                scene.taker.connect();
-                scene.maker.connect();
-            }
-            Victim::Exchange => {
-                scene.gateway.wait_for_times("venue link is down", shards);
-                scene.exchange = scene.market.exchange("exchange-again");
-                scene.gateway.wait_for_times("venue link is up", 2 * shards);
-            }
-            Victim::Taker => scene.taker.connect(),
-        }
+        scene.come_back(victim, 1);
         let traded_before = scene.maker.traded();
         scene.trade(ORDERS_A_PHASE);
         self.end(victim, traded_before)
     }
 
+    /// The traders connect, and trade for a while.
+    pub(crate) fn begin(&mut self) {
+        self.taker.connect();
+        self.maker.connect();
+        self.trade(ORDERS_A_PHASE);
+        self.taker
+            .wait("some answers", |taker| taker.orders.len() > ORDERS_A_PHASE / 2);
+    }
+
+    /// Whoever was killed starts again, for the `times`-th time, and the others find it.
+    pub(crate) fn come_back(&mut self, victim: Victim, times: usize) {
+        let shards = self.market.shards;
+        match victim {
+            Victim::Gateway => {
+                self.taker
+                    .wait("the end of its connection", |taker| !taker.is_connected());
+                self.maker
+                    .wait("the end of its connection", |maker| !maker.is_connected());
+                self.gateway = self.market.gateway(&format!("gateway-{times}"));
+                self.taker.connect();
+                self.maker.connect();
+            }
+            Victim::Exchange => {
+                self.gateway.wait_for_times("venue link is down", times * shards);
+                self.exchange = self.market.exchange(&format!("exchange-{times}"));
+                self.gateway.wait_for_times("venue link is up", (1 + times) * shards);
+            }
+            Victim::Taker | Victim::TakersMachine => self.taker.connect(),
+        }
+    }
+
+    /// How much the maker has traded so far.
+    pub(crate) fn traded(&self) -> u64 {
+        self.maker.traded()
+    }
+
     /// Each trader sends so many orders at one price, and does not look at what comes back.
-    fn send(&mut self, count: usize) {
+    pub(crate) fn send(&mut self, count: usize) {
         let (instrument, price) = [(1, "101.37"), (2, "42.18")][self.market.shards - 1];
         for _ in 0..count {
             self.taker.order(Side::Buy, instrument, price);
@@ -218,7 +237,7 @@ impl Scene {
     }
 
     /// The same, looking now and then.
-    fn trade(&mut self, count: usize) {
+    pub(crate) fn trade(&mut self, count: usize) {
         for _ in 0..count / 10 {
             self.send(10);
             self.taker.turn();
@@ -227,7 +246,7 @@ impl Scene {
     }
 
     /// What is left is cancelled, everything stops, and all that anyone knows is compared.
-    fn end(mut self, victim: Victim, traded_before: u64) -> Trader {
+    pub(crate) fn end(mut self, victim: Victim, traded_before: u64) -> Trader {
         for trader in [&mut self.taker, &mut self.maker] {
             trader.wait("an answer to its last order", Trader::is_answered);
             trader.mass_cancel();
@@ -280,7 +299,7 @@ impl Scene {
         );
         match victim {
             // Nobody refuses while the gateway is away: what it did not take was never sent on.
-            Victim::Gateway | Victim::Taker => assert_eq!(accepted.len(), received.len()),
+            Victim::Gateway | Victim::Taker | Victim::TakersMachine => assert_eq!(accepted.len(), received.len()),
             // The exchange itself may refuse what came after its link was lost, and says so.
             Victim::Exchange => assert!(accepted.len() > ORDERS_A_PHASE),
         }

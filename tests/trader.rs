@@ -46,6 +46,8 @@ pub(crate) struct Trader {
 struct Line {
     link: AnyLink,
     sent: Vec<Vec<u8>>,
+    /// All that was received over it.
+    received: Vec<Vec<u8>>,
 }
 
 /// What the reports say about one order.
@@ -97,7 +99,26 @@ impl Trader {
     /// The client's process dies and comes back with what its journal has.
     pub(crate) fn restart(&mut self) {
         let line = self.line.take().expect("it has a link");
+        let received = line.received;
         self.line = Some(Box::new(Line::new(self.session, self.address, line.sent, self.next)));
+        self.line.as_mut().expect("it has a link").received = received;
+    }
+
+    /// As [`restart`](Self::restart), with all that was sent and half of what was received: the machine is lost, and its disk
+    /// is as far behind.
+    pub(crate) fn restart_elsewhere(&mut self) {
+        let line = self.line.as_mut().expect("it has a link");
+        let mut received = std::mem::take(&mut line.received);
+        received.truncate(received.len() / 2);
+        self.orders.clear();
+        self.mass_cancels.clear();
+        self.statuses.clear();
+        self.next = SequenceNumber(1);
+        for message in &received {
+            self.on_message(message);
+        }
+        self.restart();
+        self.line.as_mut().expect("it has a link").received = received;
     }
 
     /// Connects and asks for what it has not received. Tries again as long as there is patience.
@@ -282,6 +303,9 @@ impl Trader {
         let mut message = [0; native::MAX_MESSAGE_LENGTH];
         while let Some((sequence, length)) = self.line.as_mut().and_then(|line| line.receive(&mut message)) {
             assert_eq!(sequence, self.next, "{}: in order, each once", self.user);
+            if let Some(line) = &mut self.line {
+                line.received.push(message[..length].to_vec());
+            }
             self.on_message(&message[..length]);
         }
         if self.stream.is_some() && self.last_sent.elapsed() > HEARTBEAT {
@@ -412,7 +436,8 @@ impl Line {
         for (number, message) in (1..).zip(&sent) {
             link.restore(SequenceNumber(number), message);
         }
-        Self { link, sent }
+        let received = Vec::new();
+        Self { link, sent, received }
     }
 
     fn send(&mut self, message: &[u8]) {

@@ -13,16 +13,19 @@
 //! and its orders are cancelled; the last quarter has room for their ends.
 //!
 //! The ring holds two windows. After a restart the journal does not say what the client has, and the last window is put
-//! back; the other one has room for what comes before the client is there again. A client that overruns even that has lost
-//! something: its link stays down, and after a restart the client is refused with what is missing
-//! ([`Refusal::MessagesGone`](proto::ltp::Refusal)).
+//! back; the other one has room for what comes before the client is there again. The link of a client that overruns even
+//! that stays down until the gateway starts again; then the client gets what it lacks.
+//!
+//! What a client lost with its machine comes from the journal ([`crate::recall`]).
 
 use crate::limits::{
     CLIENT_WINDOW_FOR_ANSWERS, CLIENT_WINDOW_FOR_REPORTS, MAX_CLIENT_MESSAGES_A_TURN, REPORTS_RESERVED_AN_ORDER,
 };
 use crate::live::Live;
+use crate::recall::Stream;
 use crate::record::Record;
 use crate::shard::Shard;
+use journal::{SentIndex, Wanted};
 use net::Link;
 use net::link::LinkEvent;
 use proto::native::MAX_MESSAGE_LENGTH;
@@ -39,6 +42,8 @@ pub(crate) struct ClientLinks<L> {
 pub(crate) struct ClientLink<L> {
     session: SessionId,
     link: L,
+    /// Where in the journal its messages stand.
+    index: SentIndex,
     /// Messages that the client may leave unacknowledged.
     window: usize,
     /// Messages that the link's ring holds.
@@ -72,9 +77,10 @@ impl<L: Link> ClientLinks<L> {
             .is_none_or(|link| link.room() >= link.window / CLIENT_WINDOW_FOR_ANSWERS + REPORTS_RESERVED_AN_ORDER)
     }
 
-    /// Sends what may leave, and what links owe.
-    pub(crate) fn flush(&mut self, now: Timestamp, watermark: u64) {
+    /// Sends what may leave, and what links owe. `appended` and `synced` tell how far the journal has got.
+    pub(crate) fn flush(&mut self, now: Timestamp, watermark: u64, (appended, synced): (u64, u64)) {
         for link in self.links.iter_mut().filter(|link| !link.is_overrun) {
+            link.link.journaled(appended, synced);
             link.link.flush(now, watermark);
         }
     }
@@ -106,10 +112,11 @@ impl<L: Link> ClientLinks<L> {
 
 impl<L: Link> ClientLink<L> {
     /// Of a session whose client is not there. The link has what the client may lack, in a ring for so many messages.
-    pub(crate) const fn new(session: SessionId, link: L, window: usize, ring: usize) -> Self {
+    pub(crate) const fn new(session: SessionId, link: L, index: SentIndex, window: usize, ring: usize) -> Self {
         Self {
             session,
             link,
+            index,
             window,
             ring,
             since: None,
@@ -117,13 +124,14 @@ impl<L: Link> ClientLink<L> {
         }
     }
 
-    /// A numbered message that may leave once the journal's watermark has reached `position`.
-    pub(crate) fn push(&mut self, message: &[u8], position: u64) {
+    /// A numbered message, which stands at `start` of the journal and may leave once the watermark has reached `position`.
+    pub(crate) fn push(&mut self, message: &[u8], start: u64, position: u64) {
         if self.is_overrun {
             return;
         }
         if self.link.room() > 0 {
-            self.link.send(message, position);
+            let sequence = self.link.send(message, position);
+            self.index.note(sequence, start);
         } else {
             let session = self.session.0;
             tracing::error!(
@@ -134,19 +142,27 @@ impl<L: Link> ClientLink<L> {
         }
     }
 
+    /// The link.
+    pub(crate) const fn link_mut(&mut self) -> &mut L {
+        &mut self.link
+    }
+
     /// What is left of the window.
     fn room(&self) -> usize {
         (self.window + self.link.room()).saturating_sub(self.ring)
     }
 
     /// What happened next, unless there must be no more before the client has acknowledged something. A link that is down
-    /// is heard in any case: that brings room.
+    /// is heard in any case: that brings room. So does one whose client gets again what it lost, but for its messages.
     fn poll(&mut self, now: Timestamp, message: &mut [u8]) -> Option<LinkEvent> {
         let has_room = self.room() > self.window / CLIENT_WINDOW_FOR_REPORTS;
-        if self.is_overrun || (!has_room && self.link.is_up()) {
-            return None;
+        if self.is_overrun {
+            None
+        } else if has_room || !self.link.is_up() {
+            self.link.poll(now, message)
+        } else {
+            self.link.poll_recall(now)
         }
-        self.link.poll(now, message)
     }
 }
 
@@ -176,7 +192,11 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
                     live.append(&Record::SessionUp { session });
                     shard.on_session_up(now, session, live);
                 }
-                Some(LinkEvent::Recall { from, .. }) => client.link.not_recalled(from),
+                Some(LinkEvent::Recall { from, to }) => {
+                    tracing::warn!(session = session.0, %from, %to, "client gets again what it has lost");
+                    let wanted = Wanted::from_index(Stream::ClientLink(session), from, to, &client.index);
+                    live.recalls.recall_anew(wanted);
+                }
                 // Only an initiator is granted something, and there is one path.
                 Some(LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
                 Some(LinkEvent::Down(reason)) => {
@@ -237,6 +257,10 @@ mod tests {
 
         fn not_recalled(&mut self, _: SequenceNumber) {}
 
+        fn poll_recall(&mut self, _: Timestamp) -> Option<LinkEvent> {
+            None
+        }
+
         fn poll(&mut self, _: Timestamp, _: &mut [u8]) -> Option<LinkEvent> {
             Some(LinkEvent::Up)
         }
@@ -257,7 +281,7 @@ mod tests {
             is_up: true,
             sent: 0,
         };
-        ClientLinks::new(vec![ClientLink::new(SESSION, link, 64, 128)])
+        ClientLinks::new(vec![ClientLink::new(SESSION, link, SentIndex::new(), 64, 128)])
     }
 
     fn is_heard(links: &mut ClientLinks<Fake>) -> bool {
@@ -290,11 +314,11 @@ mod tests {
     fn a_client_that_overruns_its_link_hears_and_is_heard_no_more() {
         let mut links = waiting(126);
         for _ in 0..4 {
-            links.get_mut(SESSION).unwrap().push(b"report", 0);
+            links.get_mut(SESSION).unwrap().push(b"report", 0, 0);
         }
         assert_eq!((links.links[0].link.sent, links.overrun()), (2, 1));
         links.links[0].link.room = 128;
-        links.get_mut(SESSION).unwrap().push(b"report", 0);
+        links.get_mut(SESSION).unwrap().push(b"report", 0, 0);
         assert_eq!(links.links[0].link.sent, 2, "what follows a hole is not sent");
         links.links[0].link.is_up = false;
         assert!(!is_heard(&mut links));

@@ -3,8 +3,8 @@
 use crate::config::{Config, ProtocolConfig, SessionConfig};
 use crate::limits::{MAX_REPORT_LENGTH, REPORTS_RESERVED_AN_ORDER};
 use crate::outbox::Outbox;
-use crate::sent_index::SentIndex;
 use crate::session::SentMessages;
+use journal::SentIndex;
 use latency::Protocol;
 use proto::{native, soup};
 use types::{SequenceNumber, SessionId, ShardId};
@@ -230,8 +230,8 @@ impl ClientOutput {
         }
     }
 
-    /// A position of the journal that the message with this number does not stand before.
-    pub(crate) fn before(&self, sequence: SequenceNumber) -> Option<u64> {
+    /// A place of the journal that the message with this number does not stand before, see [`SentIndex::before`].
+    pub(crate) fn before(&self, sequence: SequenceNumber) -> Option<(SequenceNumber, u64)> {
         self.index.as_ref()?.before(sequence)
     }
 

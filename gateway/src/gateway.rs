@@ -9,9 +9,9 @@ use crate::control::{self, Control};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
-use crate::limits::MAX_PENDING_LOGONS;
-use crate::live::{CancelReserve, Live};
-use crate::recall::{self, Recalls, Seekers};
+use crate::limits::{MAX_PENDING_LOGONS, RECALL_PORTION};
+use crate::live::{CancelReserve, Live, VenueSent};
+use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
 use crate::replay::{Kept, KeptClient, Recovered, ReplayError, Summary};
@@ -20,7 +20,7 @@ use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
 use crate::status::{Addresses, DoorStatus, Schedule, Status};
 use crate::worker::Worker;
-use journal::{JournalError, JournalReader, JournalWriter};
+use journal::{JournalError, JournalReader, JournalWriter, Seekers};
 use latency::Recorder;
 use latency::clock::Clock;
 use net::link::{AnyLink, LinkConfig, Resume};
@@ -277,7 +277,7 @@ impl Gateway {
                 config
                     .shards
                     .iter()
-                    .map(|shard| recall::memory_bytes(sessions_of(config, shard.id)))
+                    .map(|shard| Recalls::memory_bytes(streams_of(config, shard.id), RECALL_PORTION))
                     .sum(),
             ),
             (
@@ -417,8 +417,9 @@ impl PreparedShard {
             .zip(&recovered.venues)
             .map(|(venue, kept)| link(&venue.links[usize::from(id.0)].settings, kept, clock, &mut wrap))
             .collect::<Result<Vec<_>, _>>()?;
-        let client_links = client_links(&config, &recovered.client_links, clock, &mut wrap)?;
-        let venue_sequences = recovered.venues.iter().map(|kept| kept.next_send).collect();
+        let client_links = client_links(&config, std::mem::take(&mut recovered.client_links), clock, &mut wrap)?;
+        let venues_sent = std::mem::take(&mut recovered.venues);
+        let venues_sent = venues_sent.into_iter().map(VenueSent::from).collect();
         let clients = Clients::new(&config, id, arrivals)?;
         let begin = Begin::of(&config, &mut recovered);
         let outputs = std::mem::replace(&mut recovered.clients, ClientOutputs::none());
@@ -427,7 +428,7 @@ impl PreparedShard {
             journal,
             config.journal.watermark,
             links,
-            venue_sequences,
+            venues_sent,
             CancelReserve::new(&config, id),
             outputs,
             client_links,
@@ -532,7 +533,7 @@ fn open_journal(
 fn recalls(config: &Config) -> Result<(Vec<Recalls>, Arc<Seekers>), StartError> {
     let ends = config.shards.iter().map(|shard| {
         let directory = config.journal.of_shard(shard.id).directory;
-        recall::connect(directory, sessions_of(config, shard.id))
+        journal::recalls(directory, streams_of(config, shard.id), RECALL_PORTION)
     });
     let (mut recalls, seekers): (Vec<_>, Vec<_>) = ends.unzip();
     let seekers = Seekers::start(seekers, recalls.iter_mut())
@@ -540,8 +541,10 @@ fn recalls(config: &Config) -> Result<(Vec<Recalls>, Arc<Seekers>), StartError> 
     Ok((recalls, Arc::new(seekers)))
 }
 
-fn sessions_of(config: &Config, shard: ShardId) -> usize {
-    config.sessions.iter().filter(|session| session.shard == shard).count()
+/// Numbered messages to how many peers a shard's journal has.
+fn streams_of(config: &Config, shard: ShardId) -> usize {
+    let sessions = config.sessions.iter().filter(|session| session.shard == shard);
+    sessions.count() + config.venues.len()
 }
 
 /// The rings between the shards, with what was on the way when the last process ended.
@@ -564,7 +567,7 @@ fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
 /// The links of a shard's clients.
 fn client_links<D, W>(
     config: &Config,
-    kept: &[KeptClient],
+    kept: Vec<KeptClient>,
     clock: Clock,
     wrap: &mut W,
 ) -> Result<ClientLinks<AnyLink<D>>, SetupError>
@@ -573,14 +576,16 @@ where
     W: FnMut(Carrier) -> D,
 {
     let mut links = Vec::with_capacity(kept.len());
-    for session in &config.sessions {
-        if let Some(settings) = &session.link
-            && let Some(of_session) = kept.iter().find(|kept| kept.session == session.id)
+    for KeptClient { session, kept } in kept {
+        let mut sessions = config.sessions.iter();
+        if let Some(session) = sessions.find(|of_config| of_config.id == session)
+            && let Some(settings) = &session.link
         {
-            let link = link(settings, &of_session.kept, clock, wrap)?;
+            let link = link(settings, &kept, clock, wrap)?;
             links.push(ClientLink::new(
                 session.id,
                 link,
+                kept.index,
                 session.resend_messages,
                 settings.window(),
             ));

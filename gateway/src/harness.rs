@@ -5,8 +5,8 @@ use crate::client_links::ClientLinks;
 use crate::clients;
 use crate::config::Config;
 use crate::gateway::Begin;
-use crate::limits::JOURNAL_RESERVE_BYTES;
-use crate::live::{CancelReserve, Live};
+use crate::limits::{JOURNAL_RESERVE_BYTES, RECALL_PORTION};
+use crate::live::{CancelReserve, Live, VenueSent};
 use crate::recall::{self, Seeker};
 use crate::record::Record;
 use crate::references::References;
@@ -50,13 +50,16 @@ impl Harness {
         let mut reader = JournalReader::open(&settings.directory)?;
         let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &shared)?;
         let begin = Begin::of(config, &mut recovered);
-        let (recalls, seeker) = recall::connect(settings.directory, config.sessions.len());
+        let (recalls, seeker) = journal::recalls(settings.directory, config.sessions.len(), RECALL_PORTION);
         let live = Live::new(
             clock,
             journal,
             config.journal.watermark,
             recovered.venues.iter().map(|kept| Held::new(kept.next_send)).collect(),
-            recovered.venues.iter().map(|kept| kept.next_send).collect(),
+            std::mem::take(&mut recovered.venues)
+                .into_iter()
+                .map(VenueSent::from)
+                .collect(),
             CancelReserve::new(config, ShardId(0)),
             recovered.clients,
             ClientLinks::new(Vec::new()),
@@ -263,6 +266,10 @@ impl Link for Held {
     fn recalled(&mut self, _: SequenceNumber, _: &[u8]) {}
 
     fn not_recalled(&mut self, _: SequenceNumber) {}
+
+    fn poll_recall(&mut self, _: Timestamp) -> Option<LinkEvent> {
+        None
+    }
 
     fn poll(&mut self, _: Timestamp, _: &mut [u8]) -> Option<LinkEvent> {
         None

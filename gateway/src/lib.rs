@@ -28,7 +28,6 @@ pub mod record;
 pub mod references;
 pub mod replay;
 pub mod schedule;
-mod sent_index;
 mod session;
 pub mod shard;
 pub mod shared_limits;

@@ -10,11 +10,12 @@ use crate::limits::{
     NOTICES_RESERVED, RECORD_OVERHEAD_BYTES, REPORTS_HELD_A_TURN, REPORTS_RESERVED_AN_ORDER,
 };
 use crate::line_limit::LineLimit;
-use crate::recall::Recalls;
+use crate::recall::{Recalls, Stream};
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
+use crate::replay::Kept;
 use crate::shared_limits::{Reservation, SharedLimits};
-use journal::{JournalWriter, Watermark};
+use journal::{JournalWriter, SentIndex, Wanted, Watermark};
 use latency::clock::Clock;
 use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
@@ -37,8 +38,8 @@ pub(crate) struct Live<L> {
     pub(crate) watermark: Watermark,
     /// By [`VenueId`].
     pub(crate) links: Vec<L>,
-    /// By [`VenueId`]: the number that the next message gets.
-    venue_sequences: Vec<SequenceNumber>,
+    /// By [`VenueId`].
+    venues_sent: Vec<VenueSent>,
     cancel_reserve: CancelReserve,
     pub(crate) clients: ClientOutputs,
     /// Of the sessions that are not in `clients`.
@@ -54,6 +55,15 @@ pub(crate) struct Live<L> {
     recording: Recording,
     /// Of the lines that clients can cause.
     pub(crate) lines: LineLimit,
+}
+
+/// What was sent to a venue.
+#[derive(Debug)]
+pub(crate) struct VenueSent {
+    /// The number that the next message gets.
+    next: SequenceNumber,
+    /// Where in the journal messages stand.
+    index: SentIndex,
 }
 
 /// What orders leave free so that cancels always pass, from the config.
@@ -77,6 +87,15 @@ struct Recording {
     reports: Vec<GatewayReport>,
 }
 
+impl From<Kept> for VenueSent {
+    fn from(kept: Kept) -> Self {
+        Self {
+            next: kept.next_send,
+            index: kept.index,
+        }
+    }
+}
+
 impl CancelReserve {
     /// Of the links of `shard`.
     pub(crate) fn new(config: &Config, shard: ShardId) -> Self {
@@ -95,14 +114,14 @@ impl CancelReserve {
 }
 
 impl<L: Link> Live<L> {
-    /// The world of a shard whose last messages to venues were numbered below `venue_sequences`.
+    /// The world of a shard.
     #[allow(clippy::too_many_arguments, reason = "called once, where a shard is put together")]
     pub(crate) fn new(
         clock: Clock,
         journal: JournalWriter,
         watermark: Watermark,
         links: Vec<L>,
-        venue_sequences: Vec<SequenceNumber>,
+        venues_sent: Vec<VenueSent>,
         cancel_reserve: CancelReserve,
         clients: ClientOutputs,
         client_links: ClientLinks<L>,
@@ -127,7 +146,7 @@ impl<L: Link> Live<L> {
             journal,
             watermark,
             links,
-            venue_sequences,
+            venues_sent,
             cancel_reserve,
             clients,
             client_links,
@@ -160,6 +179,13 @@ impl<L: Link> Live<L> {
     /// The journal position up to which outputs may leave.
     pub(crate) fn open_position(&self) -> u64 {
         self.journal.watermark(self.watermark)
+    }
+
+    /// A venue has lost messages `from` up to below `to`.
+    pub(crate) fn recall_for_venue(&mut self, venue: VenueId, from: SequenceNumber, to: SequenceNumber) {
+        let index = &self.venues_sent[usize::from(venue.0)].index;
+        let wanted = Wanted::from_index(Stream::Venue(venue), from, to, index);
+        self.recalls.recall_anew(wanted);
     }
 
     /// Up to where the journal is written to memory, and up to where it survives the loss of the machine.
@@ -370,7 +396,7 @@ impl<L: Link> Effects for Live<L> {
         let start = self.journal.position();
         let position = self.append(&Record::ClientOutput { session, message });
         if let Some(link) = self.client_links.get_mut(session) {
-            link.push(message, position);
+            link.push(message, start, position);
         } else if let Some(client) = self.clients.wake(session) {
             client.push(message, position);
             if let Some(sequence) = sequence {
@@ -394,13 +420,22 @@ impl<L: Link> Effects for Live<L> {
     }
 
     fn recall(&mut self, session: SessionId, recall: &Recall) {
-        let position = self.clients.get(session).and_then(|client| client.before(recall.begin));
-        self.recalls.recall(session, recall, position.unwrap_or(self.input));
+        let place = self.clients.get(session).and_then(|client| client.before(recall.begin));
+        let (number, position) = place.unwrap_or((recall.begin, self.input));
+        self.recalls.recall(Wanted {
+            stream: Stream::Fix(session),
+            id: recall.id,
+            begin: recall.begin,
+            end: recall.end,
+            position,
+            number,
+        });
     }
 
     fn to_venue(&mut self, venue: VenueId, message: &[u8]) {
         let link = usize::from(venue.0);
-        let sequence = self.venue_sequences[link];
+        let sequence = self.venues_sent[link].next;
+        let start = self.journal.position();
         let position = self.append(&Record::VenueOutput {
             venue,
             sequence,
@@ -408,7 +443,8 @@ impl<L: Link> Effects for Live<L> {
         });
         let given = self.links[link].send(message, position);
         debug_assert_eq!(given, sequence, "journal and link count alike");
-        self.venue_sequences[link] = sequence.next();
+        self.venues_sent[link].next = sequence.next();
+        self.venues_sent[link].index.note(sequence, start);
         self.held += 1;
         // At once, not at the end of the turn: this is what the whole program is for. But what stands behind it in the
         // client's buffer is decided sooner than a datagram is sent.

@@ -10,7 +10,7 @@ use crate::effects::{Destination, Effects, Purpose};
 use crate::record::{RECORD_VERSION, Record};
 use crate::shard::Shard;
 use crate::shared_limits::{Reservation, SharedLimits};
-use journal::{JournalError, JournalReader};
+use journal::{JournalError, JournalReader, SentIndex};
 use latency::Tap;
 use proto::fix::{CloseReason, Recall};
 use proto::journal::Kind;
@@ -85,6 +85,8 @@ pub(crate) struct Kept {
     pub(crate) next_send: SequenceNumber,
     pub(crate) next_receive: SequenceNumber,
     pub(crate) messages: VecDeque<(SequenceNumber, Vec<u8>)>,
+    /// Where in the journal messages stand.
+    pub(crate) index: SentIndex,
     capacity: usize,
 }
 
@@ -474,7 +476,7 @@ impl Effects for Replay<'_> {
         let position = self.tape.next_position();
         self.output(&Record::ClientOutput { session, message });
         if let Some(kept) = self.client_link(session) {
-            kept.push(message);
+            kept.push(message, position);
         } else if let Some(output) = self.clients.get_mut(session) {
             output.push(message, 0);
             if let Some(sequence) = sequence {
@@ -501,7 +503,8 @@ impl Effects for Replay<'_> {
     fn recall(&mut self, _: SessionId, _: &Recall) {}
 
     fn to_venue(&mut self, venue: VenueId, message: &[u8]) {
-        let sequence = self.venues[usize::from(venue.0)].push(message);
+        let position = self.tape.next_position();
+        let sequence = self.venues[usize::from(venue.0)].push(message, position);
         self.output(&Record::VenueOutput {
             venue,
             sequence,
@@ -510,8 +513,9 @@ impl Effects for Replay<'_> {
     }
 
     fn to_shard(&mut self, shard: ShardId, lane: Lane, message: &[u8]) {
+        let position = self.tape.next_position();
         let Some(kept) = self.crossing(shard, lane) else { return };
-        let sequence = kept.push(message);
+        let sequence = kept.push(message, position);
         self.output(&Record::ShardOutput {
             shard,
             lane,
@@ -538,12 +542,15 @@ impl Kept {
             next_send: first,
             next_receive: first,
             messages: VecDeque::with_capacity(capacity),
+            index: SentIndex::new(),
             capacity,
         }
     }
 
-    fn push(&mut self, message: &[u8]) -> SequenceNumber {
+    /// A message that stands at `position` of the journal.
+    fn push(&mut self, message: &[u8], position: u64) -> SequenceNumber {
         let sequence = self.next_send;
+        self.index.note(sequence, position);
         if self.messages.len() == self.capacity {
             self.messages.pop_front();
         }

@@ -8,10 +8,11 @@ use crate::crossing::Lane;
 use crate::executor::Component;
 use crate::limits::{MAX_CROSSINGS_A_TURN, MAX_VENUE_MESSAGES_A_TURN, REPORTS_RESERVED_AN_INPUT};
 use crate::live::Live;
-use crate::recall::{self, Seekers};
+use crate::recall;
 use crate::record::Record;
 use crate::shard::Shard;
 use crate::status::{Schedule, Status};
+use journal::Seekers;
 use net::Link;
 use net::link::LinkEvent;
 use proto::native::MAX_MESSAGE_LENGTH;
@@ -94,7 +95,10 @@ impl<L: Link> Worker<L> {
                         self.live.append(&Record::VenueSlots { venue, slots });
                         self.shard.on_venue_slots(now, venue, slots, &mut self.live);
                     }
-                    Some(LinkEvent::Recall { from, .. }) => self.live.links[index].not_recalled(from),
+                    Some(LinkEvent::Recall { from, to }) => {
+                        tracing::warn!(venue = venue.0, %from, %to, "venue gets again what it has lost");
+                        self.live.recall_for_venue(venue, from, to);
+                    }
                     Some(LinkEvent::Path(change)) => {
                         tracing::warn!(venue = venue.0, %change, "venue link goes on over one path, or both again");
                     }
@@ -194,8 +198,8 @@ impl<L: Link> Worker<L> {
     }
 
     fn send_to_clients(&mut self) {
-        let open = self.live.open_position();
-        self.live.client_links.flush(self.live.now, open);
+        let (open, progress) = (self.live.open_position(), self.live.journal_progress());
+        self.live.client_links.flush(self.live.now, open, progress);
         self.clients.send(&mut self.shard, &mut self.live);
         self.live.reports_left();
     }

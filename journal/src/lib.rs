@@ -8,7 +8,7 @@
 //! refuses what it could not record.
 //!
 //! [`JournalReader`] gives all records back in order. The format is in [`proto::journal`]; what records mean is the
-//! business of whoever appends them.
+//! business of whoever appends them. [`Recalls`] finds single messages again, without holding up who appends.
 //!
 //! Why nothing is lost between the two: a place in the ring is used again only once `written` has passed it, so what is
 //! not in a file yet is always in the ring. Why nothing is seen too early: marks are stored with release and loaded with
@@ -20,12 +20,16 @@ mod cursor;
 mod drainer;
 mod error;
 mod reader;
+mod recall;
 mod recovery;
 mod ring;
 mod segment;
+mod sent_index;
 mod writer;
 
 pub use error::JournalError;
 pub use reader::JournalReader;
+pub use recall::{Found, Portion, Recalls, Seeker, Seekers, Streams, Wanted, recalls};
 pub use recovery::{Cut, Recovery, cut};
+pub use sent_index::SentIndex;
 pub use writer::{Config, Facts, JournalWriter, MIN_RING_BYTES, MIN_SEGMENT_BYTES, Watermark};

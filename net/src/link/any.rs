@@ -266,6 +266,10 @@ impl<D: Datagram> Link for AnyLink<D> {
         with!(self, link => link.poll(now, buffer))
     }
 
+    fn poll_recall(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        with!(self, link => link.poll_recall(now))
+    }
+
     fn flush(&mut self, now: Timestamp, watermark: u64) {
         with!(self, link => link.flush(now, watermark));
     }

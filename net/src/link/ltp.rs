@@ -129,6 +129,41 @@ impl<D: Datagram> LtpLink<D> {
         Ok(())
     }
 
+    /// Receives until something happened. Without a buffer messages wait.
+    fn hear(&mut self, now: Timestamp, mut buffer: Option<&mut [u8]>) -> Option<LinkEvent> {
+        for _ in 0..RECEIVES_MAX {
+            if let Some(event) = self.next_event(buffer.as_deref_mut()) {
+                return Some(event);
+            }
+            if let Some(change) = self.datagrams.path_change() {
+                return Some(LinkEvent::Path(change));
+            }
+            if self.look == Look::First {
+                self.look = Look::Busy;
+                return None;
+            }
+            let received = match self.datagrams.recv(&mut self.input) {
+                Ok(None) => {
+                    self.look = Look::Quiet;
+                    return None;
+                }
+                Ok(Some(length)) => {
+                    self.look = match self.look {
+                        Look::Quiet => Look::First,
+                        Look::First | Look::Busy => Look::Busy,
+                    };
+                    self.receive(now, length)
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = received {
+                self.fail(now, &error);
+                break;
+            }
+        }
+        self.next_event(buffer)
+    }
+
     fn transmit(&mut self, now: Timestamp, watermark: u64) -> io::Result<()> {
         while let Some(length) = self.connection.poll_transmit(now, watermark, &mut self.output) {
             for _ in 0..self.copies {
@@ -148,8 +183,12 @@ impl<D: Datagram> LtpLink<D> {
         self.connection.on_carrier_failure(now);
     }
 
-    fn next_event(&mut self, buffer: &mut [u8]) -> Option<LinkEvent> {
-        Some(match self.connection.poll_event(buffer)? {
+    fn next_event(&mut self, buffer: Option<&mut [u8]>) -> Option<LinkEvent> {
+        let event = match buffer {
+            Some(buffer) => self.connection.poll_event(buffer)?,
+            None => self.connection.poll_change()?,
+        };
+        Some(match event {
             Event::Message { sequence, length } => LinkEvent::Message { sequence, length },
             Event::Up { .. } => LinkEvent::Up,
             Event::Credits { slots } => LinkEvent::Credits(slots),
@@ -191,37 +230,15 @@ impl<D: Datagram> Link for LtpLink<D> {
     }
 
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
-        for _ in 0..RECEIVES_MAX {
-            if let Some(event) = self.next_event(buffer) {
-                return Some(event);
-            }
-            if let Some(change) = self.datagrams.path_change() {
-                return Some(LinkEvent::Path(change));
-            }
-            if self.look == Look::First {
-                self.look = Look::Busy;
-                return None;
-            }
-            let received = match self.datagrams.recv(&mut self.input) {
-                Ok(None) => {
-                    self.look = Look::Quiet;
-                    return None;
-                }
-                Ok(Some(length)) => {
-                    self.look = match self.look {
-                        Look::Quiet => Look::First,
-                        Look::First | Look::Busy => Look::Busy,
-                    };
-                    self.receive(now, length)
-                }
-                Err(error) => Err(error),
-            };
-            if let Err(error) = received {
-                self.fail(now, &error);
-                break;
-            }
+        self.hear(now, Some(buffer))
+    }
+
+    fn poll_recall(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        if self.connection.is_recalling() {
+            self.hear(now, None)
+        } else {
+            None
         }
-        self.next_event(buffer)
     }
 
     fn flush(&mut self, now: Timestamp, watermark: u64) {

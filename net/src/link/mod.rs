@@ -65,6 +65,10 @@ pub trait Link {
     /// longest message. Called until it gives `None`.
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent>;
 
+    /// As [`poll`](Self::poll), for an owner that has no room for what a message would cause: messages wait. `None` unless
+    /// the peer gets again what it lost, which makes room.
+    fn poll_recall(&mut self, now: Timestamp) -> Option<LinkEvent>;
+
     /// Transmits whatever may leave: messages up to `watermark`, acknowledgements, retransmissions, heartbeats.
     fn flush(&mut self, now: Timestamp, watermark: u64);
 

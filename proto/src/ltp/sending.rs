@@ -113,6 +113,11 @@ impl Sending {
         is_wanted
     }
 
+    /// Whether the peer is brought back to where it was.
+    pub(super) const fn is_recalling(&self) -> bool {
+        self.is_recalling
+    }
+
     /// What the peer may not ask for any more: all below it.
     pub(super) const fn gone_below(&self) -> u64 {
         self.gone_below

@@ -2,7 +2,8 @@
 //!
 //! The numbers go on for as long as the gateway's journal does, so the client keeps a journal too: what it sent, before it
 //! left, and what it received, before that is acknowledged. A client that starts on the journal of an earlier run goes on
-//! with its numbers, sends again what the gateway may lack, and gets what it missed.
+//! with its numbers, sends again what the gateway may lack, and gets what it missed. A gateway that lost its machine gets
+//! again what the journal has.
 //!
 //! Payloads, little-endian: [`Kind::VenueOutput`] and [`Kind::VenueMessage`] are a number u64 and the message.
 
@@ -10,10 +11,10 @@ use super::config::LinkLogin;
 use super::connection::Answer;
 use super::native::answer;
 use super::{ClientConfig, StartError};
-use journal::{JournalReader, JournalWriter, Watermark};
+use journal::{JournalReader, JournalWriter, Portion, Seekers, SentIndex, Streams, Wanted, Watermark};
 use latency::Clock;
-use net::Link;
 use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
+use net::{Link, SetupError};
 use proto::journal::{Kind, record_length};
 use proto::ltp;
 use proto::native::{self, MAX_MESSAGE_LENGTH};
@@ -27,6 +28,10 @@ pub(super) struct LinkConnection {
     gateway: SocketAddr,
     link: AnyLink,
     journal: JournalWriter,
+    /// Where in it the requests stand.
+    sent: SentIndex,
+    recalls: Recalls,
+    _seekers: Seekers,
     /// The number that the next request gets.
     next_send: SequenceNumber,
     /// The end of the connection is expected, and there will be no other.
@@ -34,9 +39,25 @@ pub(super) struct LinkConnection {
     connects: u64,
 }
 
+type Recalls = journal::Recalls<Requests, MAX_MESSAGE_LENGTH>;
+
+/// What the client's journal has of requests.
+struct Requests;
+
+impl Streams for Requests {
+    type Stream = ();
+
+    fn message((): (), kind: u16, payload: &[u8]) -> Option<(Option<SequenceNumber>, &[u8])> {
+        let (number, message) = payload.split_first_chunk()?;
+        let sequence = SequenceNumber(u64::from_le_bytes(*number));
+        (kind == Kind::VenueOutput as u16).then_some((Some(sequence), message))
+    }
+}
+
 /// What an earlier run left.
 struct Kept {
     resume: Resume,
+    sent: SentIndex,
     /// The last requests: as many as the link holds.
     requests: VecDeque<(SequenceNumber, Vec<u8>)>,
 }
@@ -58,10 +79,18 @@ impl LinkConnection {
         for (sequence, request) in &kept.requests {
             link.restore(*sequence, request);
         }
+        let (mut recalls, seeker) = journal::recalls(login.journal.clone(), 1, RECALL_PORTION);
+        let seekers = Seekers::start(vec![seeker], std::iter::once(&mut recalls)).map_err(|error| {
+            let doing = "starting the thread that reads the journal".to_owned();
+            StartError::Socket(SetupError::new(doing, error, "raise the limit of processes"))
+        })?;
         Ok(Self {
             gateway: config.gateway,
             link,
             journal,
+            sent: kept.sent,
+            recalls,
+            _seekers: seekers,
             next_send: kept.resume.next_send,
             is_leaving: false,
             connects: 0,
@@ -105,14 +134,34 @@ impl LinkConnection {
                     tracing::debug!("link to {} is up", self.gateway);
                     self.connects += 1;
                 }
-                LinkEvent::Recall { from, .. } => self.link.not_recalled(from),
+                LinkEvent::Recall { from, to } => {
+                    tracing::warn!("the gateway gets again what it has lost: requests {from} up to below {to}");
+                    let wanted = Wanted::from_index((), from, to, &self.sent);
+                    self.recalls.recall_anew(wanted);
+                }
                 // A gateway grants its clients nothing, and there is one path.
                 LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
                 LinkEvent::Down(reason) => tracing::warn!("link to {} is down: {reason}; trying again", self.gateway),
             }
         }
+        worked |= self.bring_recalled();
         self.flush(now);
         worked
+    }
+
+    /// Hands to the link what was read back from the journal. Whether there was anything.
+    fn bring_recalled(&mut self) -> bool {
+        let mut worked = false;
+        while let Some(found) = self.recalls.found() {
+            worked = true;
+            if found.is_missing() {
+                self.link.not_recalled(found.first);
+                self.recalls.give_up(&found);
+            } else {
+                self.link.recalled(found.sequence, found.message());
+            }
+        }
+        worked | self.recalls.ask(|()| Portion::Of(RECALL_PORTION))
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -122,13 +171,16 @@ impl LinkConnection {
     pub(super) fn write(&mut self, now: Timestamp, request: &Request) {
         let mut message = [0; MAX_MESSAGE_LENGTH];
         let length = native::encode_request(request, &mut message);
+        self.sent.note(self.next_send, self.journal.position());
         let position = self.append(now, Kind::VenueOutput, self.next_send, &message[..length]);
         self.link.send(&message[..length], position);
         self.next_send = self.next_send.next();
     }
 
     pub(super) fn flush(&mut self, now: Timestamp) {
-        self.link.flush(now, self.journal.watermark(Watermark::Appended));
+        let (appended, synced) = (self.journal.position(), self.journal.watermark(Watermark::Synced));
+        self.link.journaled(appended, synced);
+        self.link.flush(now, appended);
     }
 
     pub(super) const fn leave(&mut self) {
@@ -153,6 +205,7 @@ impl Kept {
     fn read(reader: &mut JournalReader, window: usize) -> Result<Self, StartError> {
         let mut kept = Self {
             resume: Resume::START,
+            sent: SentIndex::new(),
             requests: VecDeque::with_capacity(window),
         };
         while let Some(record) = reader.next_record().map_err(StartError::Journal)? {
@@ -166,6 +219,7 @@ impl Kept {
                     }
                     kept.requests.push_back((sequence, message.to_vec()));
                     kept.resume.next_send = sequence.next();
+                    kept.sent.note(sequence, record.position);
                 }
                 (Some(Kind::VenueMessage), Some((sequence, _))) => kept.resume.next_receive = sequence.next(),
                 _ => {
@@ -184,6 +238,9 @@ const RECORD_VERSION: u16 = 1;
 
 /// Longest record, bytes.
 const RECORD_LENGTH: usize = record_length(8 + MAX_MESSAGE_LENGTH);
+
+/// Requests that are read back from the journal at a time.
+const RECALL_PORTION: usize = 32;
 
 /// Messages that one turn takes.
 const MESSAGES_PER_TURN: usize = 64;

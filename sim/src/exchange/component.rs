@@ -6,6 +6,7 @@ use super::listing::ListingError;
 use super::live::{Line, Live};
 use super::market::MarketCounters;
 use super::market_data::{FeedConfig, FeedSocket, HistoryConfig, HistorySocket, SocketCounters};
+use super::recall::Recall;
 use super::record::{Input, Timer};
 use super::recovery::{Recovered, RecoveryError};
 use super::schedule::AuctionTimes;
@@ -39,6 +40,8 @@ pub struct Parts<L, J> {
     pub links: Vec<(SessionId, L)>,
     /// Where inputs and outputs are written down.
     pub journal: J,
+    /// Who reads back from there what a session's peer has lost; `None`: nobody can.
+    pub recall: Option<Recall>,
     /// The trading day.
     pub day: TradingDay,
     /// When its auctions are; `None`: there is none.
@@ -107,6 +110,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
             mut recovered,
             mut links,
             journal,
+            recall,
             day,
             auctions,
             feed,
@@ -124,7 +128,8 @@ impl<L: Link, J: Journal> Exchange<L, J> {
         };
         links.sort_by_key(|(session, _)| *session);
         let mut lines = Vec::with_capacity(links.len());
-        for ((session, mut link), &window) in links.into_iter().zip(&recovered.windows) {
+        let windows = std::mem::take(&mut recovered.windows);
+        for ((session, mut link), window) in links.into_iter().zip(windows) {
             for (sequence, message) in recovered.unacknowledged(session) {
                 link.restore(sequence, message);
             }
@@ -132,7 +137,8 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                 link.grant(slots);
             }
             let is_engaged = recovered.engine.market.open_orders(session) > 0;
-            lines.push(Line::new(session, link, window, is_engaged));
+            let sent = recovered.take_sent(session);
+            lines.push(Line::new(session, link, sent, window, is_engaged));
         }
         let unrecorded = std::mem::take(&mut recovered.unrecorded);
         let Recovered {
@@ -143,7 +149,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
             history_window,
             ..
         } = recovered;
-        let mut live = Live::new(clock, engine, lines, journal, recorder, history_window);
+        let mut live = Live::new(clock, engine, lines, journal, recall, recorder, history_window);
         live.append_unrecorded(now, &unrecorded);
         live.input(now, &Input::Started { fingerprint, session });
         if journal_day != Some(day) {
@@ -166,6 +172,7 @@ impl<L: Link, J: Journal> Exchange<L, J> {
         worked |= self.feed.answer(now, &mut self.live.engine.publisher);
         worked |= self.take_timers(now);
         worked |= self.take_requests(now);
+        worked |= self.live.bring_recalled();
         self.live.flush(now);
         for _ in 0..HistorySocket::PER_TURN {
             if !self.take_history(now) {
@@ -250,12 +257,14 @@ impl<L: Link, J: Journal> Exchange<L, J> {
         let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
         for place in 0..self.live.lines.len() {
             for _ in 0..REQUESTS_PER_TURN {
-                if !self.live.has_room_for_event(place) {
-                    break;
-                }
-                let Some(event) = self.live.lines[place].link.poll(now, &mut buffer) else {
-                    break;
+                let has_room = self.live.has_room_for_event(place);
+                let link = &mut self.live.lines[place].link;
+                let event = if has_room {
+                    link.poll(now, &mut buffer)
+                } else {
+                    link.poll_recall(now)
                 };
+                let Some(event) = event else { break };
                 worked = true;
                 self.on_link_event(now, place, event, &buffer);
             }
@@ -279,7 +288,10 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                 }
             }
             LinkEvent::Path(change) => tracing::warn!("session {session}: {change}"),
-            LinkEvent::Recall { from, .. } => line.link.not_recalled(from),
+            LinkEvent::Recall { from, to } => {
+                tracing::warn!("session {session} gets again what it has lost: messages {from} up to below {to}");
+                self.live.recall(place, from, to);
+            }
             // Credits are the exchange's to grant.
             LinkEvent::Credits(_) => {}
             LinkEvent::Message { sequence, length } => self.on_message(now, place, sequence, &buffer[..length]),

@@ -21,9 +21,11 @@ use super::engine::{Engine, Sending};
 use super::journal::Journal;
 use super::limits::REPORTS_HELD_PER_TURN;
 use super::market::MarketCapacity;
+use super::recall::Recall;
 use super::record::{Input, Output, Published};
 use super::recovery::{PUBLISHED_EXTRA, history_burst};
 use super::room::{self, REPORTS_PER_ORDER};
+use journal::SentIndex;
 use latency::clock::Clock;
 use latency::{ExchangeReport, Recorder};
 use net::Link;
@@ -38,6 +40,7 @@ pub(super) struct Live<L, J> {
     /// Sorted by session, as the engine's numbers are.
     pub(super) lines: Vec<Line<L>>,
     pub(super) journal: J,
+    recall: Option<Recall>,
     pub(super) recorder: Recorder,
     /// Reports that were queued in this turn, to be stamped when they leave.
     reported: Vec<ExchangeReport>,
@@ -50,6 +53,8 @@ pub(super) struct Live<L, J> {
 pub(super) struct Line<L> {
     pub(super) session: SessionId,
     pub(super) link: L,
+    /// Where in the journal the messages to it stand.
+    sent: SentIndex,
     /// Messages that its ring holds.
     pub(super) window: usize,
     /// Up, or with orders from before a restart: going down means something.
@@ -75,6 +80,7 @@ impl<L: Link, J: Journal> Live<L, J> {
         engine: Engine,
         lines: Vec<Line<L>>,
         journal: J,
+        recall: Option<Recall>,
         recorder: Recorder,
         history_window: usize,
     ) -> Self {
@@ -88,6 +94,7 @@ impl<L: Link, J: Journal> Live<L, J> {
             engine,
             lines,
             journal,
+            recall,
             recorder,
             reported: Vec::with_capacity(REPORTS_HELD_PER_TURN),
             published_position: 0,
@@ -203,6 +210,23 @@ impl<L: Link, J: Journal> Live<L, J> {
         }
     }
 
+    /// A session's peer has lost messages `from` up to below `to`.
+    pub(super) fn recall(&mut self, place: usize, from: SequenceNumber, to: SequenceNumber) {
+        let Line {
+            session, link, sent, ..
+        } = &mut self.lines[place];
+        match &mut self.recall {
+            Some(recall) => recall.want(*session, from, to, sent),
+            None => link.not_recalled(from),
+        }
+    }
+
+    /// Hands to the links what was read back from the journal. Whether there was anything.
+    pub(super) fn bring_recalled(&mut self) -> bool {
+        let lines = &mut self.lines;
+        self.recall.as_mut().is_some_and(|recall| recall.turn(lines))
+    }
+
     /// Whether the feed's messages may leave.
     pub(super) fn may_publish(&self) -> bool {
         self.journal.watermark() >= self.published_position
@@ -217,10 +241,11 @@ impl<L: Link, J: Journal> Live<L, J> {
 }
 
 impl<L> Line<L> {
-    pub(super) const fn new(session: SessionId, link: L, window: usize, is_engaged: bool) -> Self {
+    pub(super) const fn new(session: SessionId, link: L, sent: SentIndex, window: usize, is_engaged: bool) -> Self {
         Self {
             session,
             link,
+            sent,
             window,
             is_engaged,
             is_touched: false,
@@ -237,12 +262,15 @@ impl<L: Link, J: Journal> Wires<'_, L, J> {
 
 impl<L: Link, J: Journal> Sending for Wires<'_, L, J> {
     fn to_session(&mut self, place: usize, session: SessionId, sequence: SequenceNumber, message: &[u8]) {
-        let position = self.append(&Output::Session {
+        let output = Output::Session {
             session,
             sequence,
             message,
-        });
+        };
+        let position = self.append(&output);
         let line = &mut self.lines[place];
+        line.sent
+            .note(sequence, position.saturating_sub(output.record_length()));
         line.is_touched = true;
         let given = line.link.send(message, position);
         assert_eq!(

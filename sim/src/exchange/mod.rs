@@ -30,6 +30,7 @@ mod live;
 mod market;
 mod market_data;
 mod open;
+mod recall;
 mod record;
 mod recovery;
 mod requests;
@@ -46,6 +47,7 @@ pub use listing::ListingError;
 pub use market::{Market, MarketCapacity, MarketConfig, MarketCounters, Outputs, SessionRules};
 pub use market_data::{FeedConfig, HistoryConfig, SocketCounters};
 pub use open::AnyJournal;
+pub use recall::Recall;
 pub use recovery::{CoreConfig, Recovered, Recovery, RecoveryError};
 pub use schedule::AuctionTimes;
 

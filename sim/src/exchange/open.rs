@@ -3,12 +3,13 @@
 use super::component::{Exchange, Parts, StartError};
 use super::config::{ExchangeConfig, JournalConfig};
 use super::journal::{Journal, NoJournal};
+use super::recall::Recall;
 use super::recovery::Recovery;
 use journal::{JournalReader, JournalWriter, Watermark};
 use latency::Recorder;
 use latency::clock::Clock;
 use net::link::{AnyLink, Resume};
-use net::{Carrier, Datagram};
+use net::{Carrier, Datagram, SetupError};
 use proto::journal::Kind;
 use proto::mold::Session;
 use std::time::Duration;
@@ -52,10 +53,20 @@ impl<D: Datagram> Exchange<AnyLink<D>, AnyJournal> {
             let link = AnyLink::with_datagrams(&session.link, now.0, resume, &mut decorate);
             links.push((id, link.map_err(StartError::Setup)?));
         }
+        let recall = config.journal.as_ref().map(|settings| {
+            Recall::start(settings.directory.clone(), config.sessions.len()).map_err(|error| {
+                SetupError::new(
+                    "starting the thread that reads the journal".to_owned(),
+                    error,
+                    "raise the limit of processes",
+                )
+            })
+        });
         let parts = Parts {
             recovered,
             links,
             journal,
+            recall: recall.transpose().map_err(StartError::Setup)?,
             day: config.trading_day,
             auctions: config.auctions,
             feed: config.feed.clone(),
@@ -76,7 +87,7 @@ fn read(settings: &JournalConfig, recovery: &mut Recovery<'_>) -> Result<AnyJour
     while let Some(record) = reader.next_record().map_err(StartError::Journal)? {
         records += 1;
         recovery
-            .on_record(record.kind, record.time, record.payload)
+            .on_record(record.kind, record.time, record.position, record.payload)
             .map_err(|error| StartError::Replay {
                 directory: settings.directory.clone(),
                 error,

@@ -17,7 +17,7 @@
 //! Market data is as long as the recording, and the inputs make it again byte by byte. So the journal has its numbers and a
 //! digest, which a replay is held against, in place of the bytes.
 
-use proto::journal::Kind;
+use proto::journal::{Kind, record_length};
 use proto::mold::Session;
 use types::{Reason, SequenceNumber, SessionId, TradingDay};
 
@@ -198,6 +198,12 @@ impl<'a> Input<'a> {
 }
 
 impl<'a> Output<'a> {
+    /// Bytes of its record, header included.
+    pub(super) fn record_length(&self) -> u64 {
+        let (_, head, message) = self.encode();
+        record_length(head.as_bytes().len() + message.len()) as u64
+    }
+
     /// Kind, fixed part and message of its record.
     pub(super) fn encode(&self) -> (Kind, Head, &'a [u8]) {
         let head = Head::new();

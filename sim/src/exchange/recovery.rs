@@ -7,6 +7,7 @@ use super::listing::ListingError;
 use super::market::MarketConfig;
 use super::record::{Digest, Input, Output, Published};
 use super::room;
+use journal::SentIndex;
 use net::link::Resume;
 use proto::itch::MAX_MESSAGE_LENGTH as MAX_ITCH_LENGTH;
 use proto::journal::Kind;
@@ -84,6 +85,8 @@ struct Kept {
     session: SessionId,
     window: usize,
     messages: VecDeque<(SequenceNumber, Vec<u8>)>,
+    /// Where in the journal all messages to it stand.
+    sent: SentIndex,
 }
 
 impl CoreConfig {
@@ -146,6 +149,7 @@ impl<'a> Recovery<'a> {
             session,
             window,
             messages: VecDeque::new(),
+            sent: SentIndex::new(),
         };
         Ok(Self {
             engine: Engine::new(&config.market, UNNAMED, config.feed_ring(), config.heartbeat)?,
@@ -160,16 +164,27 @@ impl<'a> Recovery<'a> {
         })
     }
 
-    /// The next record.
+    /// The next record, which stands at `position` of the journal.
     ///
     /// # Errors
     /// The journal is not one that this configuration can go on with.
-    pub fn on_record(&mut self, kind: u16, time: Timestamp, payload: &[u8]) -> Result<(), RecoveryError> {
+    pub fn on_record(
+        &mut self,
+        kind: u16,
+        time: Timestamp,
+        position: u64,
+        payload: &[u8],
+    ) -> Result<(), RecoveryError> {
         self.records += 1;
         let no_exchange = RecoveryError::NoExchange { record: self.records };
         let kind = Kind::from_u16(kind).ok_or(no_exchange)?;
         if kind.is_output() {
-            self.session.and(Output::decode(kind, payload)).ok_or(no_exchange)?;
+            let output = self.session.and(Output::decode(kind, payload)).ok_or(no_exchange)?;
+            if let Output::Session { session, sequence, .. } = output
+                && let Some(kept) = self.replay.kept.iter_mut().find(|kept| kept.session == session)
+            {
+                kept.sent.note(sequence, position);
+            }
             return match self.replay.expected.pop_front() {
                 Some((expected, bytes)) if expected == kind && bytes == payload => Ok(()),
                 _ => Err(RecoveryError::Differs { record: self.records }),
@@ -248,7 +263,8 @@ impl Recovered {
     }
 
     /// The messages that the session's peer may not have, in order: for [`net::Link::restore`]. A session's ring always
-    /// has free places for what its live orders may cause, so the peer has whatever does not fit beside those.
+    /// has free places for what its live orders may cause. The peer has whatever does not fit beside those, unless it has lost
+    /// its machine: then the journal has it.
     pub fn unacknowledged(&self, session: SessionId) -> impl Iterator<Item = (SequenceNumber, &[u8])> {
         let reserved = self.engine.market.own_reports_reserved(session);
         let kept = self.kept.iter().find(|kept| kept.session == session);
@@ -259,6 +275,12 @@ impl Recovered {
                 .skip(surplus)
                 .map(|(sequence, message)| (*sequence, message.as_slice()))
         })
+    }
+
+    /// Where in the journal the messages to a session stand.
+    pub(super) fn take_sent(&mut self, session: SessionId) -> SentIndex {
+        let kept = self.kept.iter_mut().find(|kept| kept.session == session);
+        kept.map(|kept| std::mem::take(&mut kept.sent)).unwrap_or_default()
     }
 
     /// The trading day that the journal is in; `None` in a new one.

@@ -6,6 +6,7 @@ use super::live::{Line, Live};
 use super::record::{Input, Output, Timer};
 use super::recovery::{CoreConfig, Recovered, Recovery, RecoveryError};
 use super::{MarketCapacity, MarketConfig, SessionRules};
+use ::journal::SentIndex;
 use latency::Recorder;
 use latency::clock::Clock;
 use matcher::{RestingOrder, SelfMatch};
@@ -100,6 +101,10 @@ impl Link for Held {
 
     fn not_recalled(&mut self, _sequence: SequenceNumber) {}
 
+    fn poll_recall(&mut self, _now: Timestamp) -> Option<LinkEvent> {
+        None
+    }
+
     fn poll(&mut self, _now: Timestamp, _buffer: &mut [u8]) -> Option<LinkEvent> {
         None
     }
@@ -154,10 +159,10 @@ fn config() -> CoreConfig {
 fn live(engine: Engine, journal: Memory) -> Live<Held, Memory> {
     let lines = engine.numbers().iter().map(|numbers| {
         let link = Held::new(WINDOW, numbers.next_send.0);
-        Line::new(numbers.session, link, WINDOW, false)
+        Line::new(numbers.session, link, SentIndex::new(), WINDOW, false)
     });
     let lines = lines.collect();
-    Live::new(Clock::start(), engine, lines, journal, Recorder::off(), 16)
+    Live::new(Clock::start(), engine, lines, journal, None, Recorder::off(), 16)
 }
 
 /// A new exchange that has started.
@@ -179,7 +184,7 @@ const TIME: Timestamp = Timestamp(1_700_000_000_000_000_000);
 fn recover(config: &CoreConfig, records: &[OwnedRecord]) -> Result<Recovered, RecoveryError> {
     let mut recovery = Recovery::new(config).unwrap();
     for (kind, time, payload) in records {
-        recovery.on_record(*kind as u16, *time, payload)?;
+        recovery.on_record(*kind as u16, *time, 0, payload)?;
     }
     Ok(recovery.finish(NAME))
 }
@@ -690,6 +695,7 @@ fn links_of_other_sessions_are_a_programmers_error() {
             recovered.engine,
             lines.into(),
             Memory::default(),
+            None,
             Recorder::off(),
             16,
         )

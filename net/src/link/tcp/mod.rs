@@ -195,6 +195,24 @@ impl TcpLink {
             .map_or(0, u64::from)
     }
 
+    /// What happened but for messages.
+    fn poll_change(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        if std::mem::take(&mut self.up_again) {
+            return Some(self.up());
+        }
+        if let Some(reason) = self.failed.take() {
+            return self.down(now, reason);
+        }
+        if let Some(event) = self.open(now) {
+            return Some(event);
+        }
+        let range = self.is_up().then(|| self.outbox.ask())??;
+        Some(LinkEvent::Recall {
+            from: SequenceNumber(range.start),
+            to: SequenceNumber(range.end),
+        })
+    }
+
     /// Makes a connection if there is none, or takes a new one in the place of the old.
     fn open(&mut self, now: Timestamp) -> Option<LinkEvent> {
         match &mut self.opener {
@@ -474,26 +492,21 @@ impl Link for TcpLink {
             buffer.len() >= self.config.max_message,
             "the buffer holds the longest message"
         );
-        if std::mem::take(&mut self.up_again) {
-            return Some(self.up());
-        }
-        if let Some(reason) = self.failed.take() {
-            return self.down(now, reason);
-        }
-        if let Some(event) = self.open(now) {
+        if let Some(event) = self.poll_change(now) {
             return Some(event);
-        }
-        if self.is_up()
-            && let Some(range) = self.outbox.ask()
-        {
-            return Some(LinkEvent::Recall {
-                from: SequenceNumber(range.start),
-                to: SequenceNumber(range.end),
-            });
         }
         match self.receive(now, buffer) {
             Ok(event) => event,
             Err(reason) => self.down(now, reason),
+        }
+    }
+
+    fn poll_recall(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        // What is sent again needs no acknowledgement to make room: it comes from the journal for each connection anew.
+        if self.outbox.is_recalling() {
+            self.poll_change(now)
+        } else {
+            None
         }
     }
 

@@ -99,7 +99,7 @@ impl Outbox {
     }
 
     /// Whether this connection still lacks messages from before the ring.
-    fn is_recalling(&self) -> bool {
+    pub(super) fn is_recalling(&self) -> bool {
         self.sending < self.ring.first()
     }
 

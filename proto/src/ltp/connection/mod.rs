@@ -143,20 +143,11 @@ impl Connection {
     /// When `buffer` is shorter than the longest message.
     pub fn poll_event(&mut self, buffer: &mut [u8]) -> Option<Event> {
         assert!(buffer.len() >= self.config.max_message);
-        let current = if self.peer.is_some() { self.generation } else { 0 };
-        if self.announced != current || current == 0 {
-            return self.next_change(current);
+        if let Some(event) = self.poll_change() {
+            return Some(event);
         }
-        if let Some(slots) = self.credits
-            && core::mem::take(&mut self.credits_are_news)
-        {
-            return Some(Event::Credits { slots });
-        }
-        if let Some(range) = self.sending.ask() {
-            return Some(Event::Recall {
-                from: SequenceNumber(range.start),
-                to: SequenceNumber(range.end),
-            });
+        if !self.has_told_all() {
+            return None;
         }
         let (number, length) = self.receiving.take(buffer)?;
         self.counters.messages_received += 1;
@@ -167,6 +158,35 @@ impl Connection {
             sequence: SequenceNumber(number),
             length,
         })
+    }
+
+    /// As [`poll_event`](Self::poll_event), and messages wait.
+    pub fn poll_change(&mut self) -> Option<Event> {
+        let current = if self.peer.is_some() { self.generation } else { 0 };
+        if self.announced != current || current == 0 {
+            return self.next_change(current);
+        }
+        if let Some(slots) = self.credits
+            && core::mem::take(&mut self.credits_are_news)
+        {
+            return Some(Event::Credits { slots });
+        }
+        let range = self.sending.ask()?;
+        Some(Event::Recall {
+            from: SequenceNumber(range.start),
+            to: SequenceNumber(range.end),
+        })
+    }
+
+    /// Whether the owner knows of the session that is up.
+    const fn has_told_all(&self) -> bool {
+        self.peer.is_some() && self.announced == self.generation
+    }
+
+    /// Whether the peer gets again what it lost, and new messages wait for that.
+    #[must_use]
+    pub const fn is_recalling(&self) -> bool {
+        self.peer.is_some() && self.sending.is_recalling()
     }
 
     /// Brings back a message that [`Event::Recall`] asked for. What was asked for in an earlier session, and is not wanted

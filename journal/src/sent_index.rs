@@ -1,11 +1,11 @@
-//! Where in the journal the numbered messages of a session stand.
+//! Where in the journal the numbered messages of a stream stand.
 
 use types::SequenceNumber;
 
-/// The places of some of a session's messages: every message at first, every second once there is no room, and so on. So it
+/// The places of some of a stream's messages: every message at first, every second once there is no room, and so on. So it
 /// stays as small as it is, and a search from the place before a number reads a bounded part of the journal too much.
 #[derive(Debug)]
-pub(crate) struct SentIndex {
+pub struct SentIndex {
     /// Numbers and positions, both rising.
     places: Vec<(SequenceNumber, u64)>,
     /// Numbers from one place to the next, at least.
@@ -17,12 +17,19 @@ pub(crate) struct SentIndex {
 /// Places that are remembered.
 const PLACES: usize = 64;
 
+impl Default for SentIndex {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl SentIndex {
     /// Bytes that one takes.
-    pub(crate) const MEMORY_BYTES: usize = PLACES * size_of::<(SequenceNumber, u64)>();
+    pub const MEMORY_BYTES: usize = PLACES * size_of::<(SequenceNumber, u64)>();
 
-    /// Of a session that has sent nothing.
-    pub(crate) fn new() -> Self {
+    /// Of a stream that has sent nothing.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             places: Vec::with_capacity(PLACES),
             stride: 1,
@@ -31,7 +38,7 @@ impl SentIndex {
     }
 
     /// Numbers start at 1 again, and nothing that counts stands before `position`.
-    pub(crate) fn restart(&mut self, position: u64) {
+    pub fn restart(&mut self, position: u64) {
         self.places.clear();
         self.places.push((SequenceNumber(1), position));
         self.stride = 1;
@@ -39,7 +46,7 @@ impl SentIndex {
     }
 
     /// A message with this number stands at `position`. Only the first with a number counts.
-    pub(crate) fn note(&mut self, sequence: SequenceNumber, position: u64) {
+    pub fn note(&mut self, sequence: SequenceNumber, position: u64) {
         if sequence <= self.last {
             return;
         }
@@ -59,10 +66,12 @@ impl SentIndex {
         self.places.push((sequence, position));
     }
 
-    /// A position that the first message with this number does not stand before. `None` when nothing was sent.
-    pub(crate) fn before(&self, sequence: SequenceNumber) -> Option<u64> {
+    /// A place that the first message with this number does not stand before: its number and position. `None` when nothing
+    /// was sent.
+    #[must_use]
+    pub fn before(&self, sequence: SequenceNumber) -> Option<(SequenceNumber, u64)> {
         let behind = self.places.partition_point(|&(place, _)| place <= sequence);
-        Some(self.places.get(behind.saturating_sub(1))?.1)
+        self.places.get(behind.saturating_sub(1)).copied()
     }
 }
 
@@ -81,7 +90,8 @@ mod tests {
             assert!(index.places.capacity() == PLACES && index.stride <= (count / 16).max(1));
         }
         for number in 1..=10_000 {
-            let place = index.before(SequenceNumber(number)).unwrap();
+            let (first, place) = index.before(SequenceNumber(number)).unwrap();
+            assert_eq!(first.0 * 100, place);
             assert!(
                 place <= number * 100 && number * 100 - place <= 100 * 2 * index.stride,
                 "{number}"
@@ -96,7 +106,7 @@ mod tests {
         (1..=100).for_each(|number| index.note(SequenceNumber(number), number));
         index.restart(1_000);
         index.note(SequenceNumber(2), 1_002);
-        assert_eq!(index.before(SequenceNumber(1)), Some(1_000));
-        assert_eq!(index.before(SequenceNumber(50)), Some(1_002));
+        assert_eq!(index.before(SequenceNumber(1)), Some((SequenceNumber(1), 1_000)));
+        assert_eq!(index.before(SequenceNumber(50)), Some((SequenceNumber(2), 1_002)));
     }
 }
