@@ -377,7 +377,7 @@ fn a_field_that_may_not_have_its_value_is_refused_with_its_error() {
         (&long, 48, &[0; 8], DecodeError::InvalidQuantity),
         (&long, 52, &[1], DecodeError::InvalidQuantity),
         (&report, 60, &[0], DecodeError::InvalidExecType),
-        (&report, 60, &[12], DecodeError::InvalidExecType),
+        (&report, 60, &[13], DecodeError::InvalidExecType),
         (&report, 61, &[0], DecodeError::InvalidSide),
     ] {
         let mut bytes = message.clone();
