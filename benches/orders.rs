@@ -4,10 +4,23 @@
 //! filled before the next one. One line for each size of the firm: cost must not grow with the number of accounts and
 //! instruments, only with the cache misses that their tables bring. `even` draws accounts and instruments evenly, so that
 //! with many of them nearly every table is touched where it is cold; `hot` draws nine of ten from a few, as a market does.
+//! The firm has no limits but those that must be there (`none`), or every one there is (`all`): what all cost more is in the
+//! last columns, taken in turns with none.
+//!
+//! Instructions are counted with callgrind, of what is between an order and its acceptance, shared limits included:
+//!
+//! ```text
+//! valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*counted_orders*' \
+//!     target/release/deps/orders-… --count all 100000
+//! ```
+//!
+//! gives those of the number of orders that it prints.
 
+use gateway::shared_limits::SharedLimits;
 use orders::{
-    AccountConfig, AccountLimits, Capacity, Collar, FirmLimits, InstrumentLimits, MissingReference, Orders,
-    OrdersConfig, RateLimit, Reference, Report, Routed, SelfMatch, SessionConfig, SessionLimits, Sink, VenueConfig,
+    AccountConfig, AccountLimits, AccountPlace, AuctionLimits, Capacity, Collar, FirmLimits, InstrumentLimits,
+    MissingReference, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions,
+    Routed, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,7 +34,10 @@ const ROUNDS: usize = 3;
 const BATCH: u32 = 100;
 const BATCHES: usize = 4_000;
 /// Enough to see that it runs, for `cargo test --benches`.
-const BATCHES_TEST: usize = STEPS;
+const BATCHES_TEST: usize = STEPS * TURNS;
+const BATCHES_COUNTED: usize = 100;
+/// The firms with and without limits are timed so many times in turns.
+const TURNS: usize = 2;
 /// What is timed alternates between batches.
 const STEPS: usize = 2;
 /// Accounts, and as many instruments.
@@ -40,10 +56,15 @@ const RATE: RateLimit = RateLimit {
 const NOW: Timestamp = Timestamp(1_000_000_000);
 const REFERENCE: Reference = Reference {
     price: Price(100 * TICK),
+    last: Price(100 * TICK),
     time: NOW,
 };
 
 fn main() {
+    let args = std::env::args().collect::<Vec<_>>();
+    if let Some(place) = args.iter().position(|arg| arg == "--count") {
+        return count(&args[place + 1..]);
+    }
     let batches = if std::env::args().any(|arg| arg == "--bench") {
         BATCHES
     } else {
@@ -51,20 +72,69 @@ fn main() {
     };
     println!("ns an order, median of {batches} batches of {BATCH}; {RESTING} orders resting, {SESSIONS} sessions");
     println!(
-        "{:>5} {:>9} {:>5} {:>7} {:>7} {:>6} {:>9} {:>6}",
-        "round", "accounts", "draw", "checks", "order", "ack", "last fill", "MiB"
+        "{:>5} {:>9} {:>5} {:>6} {:>7} {:>7} {:>6} {:>9} {:>6} {:>6} {:>6}",
+        "round", "accounts", "draw", "limits", "checks", "order", "ack", "last fill", "MiB", "more", "ratio"
     );
     for round in 1..=ROUNDS {
         for (size, draw) in SIZES.into_iter().flat_map(|size| [(size, "hot"), (size, "even")]) {
-            let mut firm = Firm::new(size, draw == "even");
-            let costs = firm.measure(batches);
-            let [checks, order, ack, fill] = [costs.checks, costs.order, costs.ack, costs.fill].map(median);
-            println!(
-                "{round:>5} {size:>9} {draw:>5} {checks:>7} {order:>7} {ack:>6} {fill:>9} {:>6}",
-                firm.orders.memory() >> 20
-            );
+            let mut firms = [Limits::None, Limits::All].map(|limits| Firm::new(size, draw == "even", limits));
+            let mut costs = [Costs::default(), Costs::default()];
+            for _ in 0..TURNS {
+                for (firm, costs) in firms.iter_mut().zip(&mut costs) {
+                    firm.measure(batches / TURNS, costs);
+                }
+            }
+            let mut none = 0;
+            for (firm, costs) in firms.iter().zip(costs) {
+                let [checks, order, ack, fill] = [costs.checks, costs.order, costs.ack, costs.fill].map(median);
+                let (limits, more, ratio) = match firm.limits {
+                    Limits::None => ("none", String::new(), String::new()),
+                    Limits::All => (
+                        "all",
+                        (i128::from(order) - i128::from(none)).to_string(),
+                        format!("{:.2}", order as f64 / none.max(1) as f64),
+                    ),
+                };
+                none = order;
+                println!(
+                    "{round:>5} {size:>9} {draw:>5} {limits:>6} {checks:>7} {order:>7} {ack:>6} {fill:>9} {:>6} {more:>6} \
+                     {ratio:>6}",
+                    firm.orders.memory() >> 20
+                );
+            }
         }
     }
+}
+
+/// For callgrind: takes orders in, of a firm with these limits and so many accounts and instruments.
+fn count(args: &[String]) {
+    let (limits, size) = match args {
+        [limits, size] => (limits.as_str(), size.parse().expect("a number of accounts")),
+        _ => panic!("--count needs none or all, and a number of accounts"),
+    };
+    let limits = if limits == "all" { Limits::All } else { Limits::None };
+    let mut firm = Firm::new(size, true, limits);
+    let mut orders = 0;
+    for _ in 0..BATCHES_COUNTED {
+        let batch: Vec<_> = (0..BATCH).map(|_| firm.next_order()).collect();
+        let mut sent = Vec::with_capacity(BATCH as usize);
+        firm.counted_orders(&batch, &mut sent);
+        orders += sent.len();
+        for exec_type in [ExecType::New, ExecType::Fill] {
+            let reports: Vec<_> = sent.iter().map(|order| report(order, exec_type)).collect();
+            firm.report(&reports);
+        }
+    }
+    println!("orders {orders}");
+}
+
+/// Which limits the firm has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limits {
+    /// Those that must be there.
+    None,
+    /// All there are.
+    All,
 }
 
 /// Nanoseconds an order in each batch: risk, screen and route; these and acceptance; each report.
@@ -78,6 +148,8 @@ struct Costs {
 
 struct Firm {
     orders: Orders,
+    shared: SharedLimits,
+    limits: Limits,
     size: u32,
     even: bool,
     random: u64,
@@ -85,11 +157,15 @@ struct Firm {
 }
 
 impl Firm {
-    fn new(size: u32, even: bool) -> Self {
-        let mut orders = Orders::new(&config(size)).expect("the config is sound");
+    fn new(size: u32, even: bool, limits: Limits) -> Self {
+        let config = config(size, limits);
+        let shared = SharedLimits::new(&config);
+        let mut orders = Orders::new(&config).expect("the config is sound");
         orders.on_venue_up(VenueId(0));
         let mut firm = Self {
             orders,
+            shared,
+            limits,
             size,
             even,
             random: 0x2545_f491_4f6c_dd1d,
@@ -102,8 +178,7 @@ impl Firm {
         firm
     }
 
-    fn measure(&mut self, batches: usize) -> Costs {
-        let mut costs = Costs::default();
+    fn measure(&mut self, batches: usize, costs: &mut Costs) {
         let mut sent = Vec::with_capacity(BATCH as usize);
         for index in 0..batches {
             let batch: Vec<_> = (0..BATCH).map(|_| self.next_order()).collect();
@@ -125,7 +200,14 @@ impl Firm {
             let fills: Vec<_> = sent.drain(..).map(|order| report(&order, ExecType::Fill)).collect();
             costs.fill.push(timed(|| self.report(&fills)));
         }
-        costs
+    }
+
+    /// All that callgrind is to count.
+    #[inline(never)]
+    fn counted_orders(&mut self, batch: &[NewOrder], sent: &mut Vec<NewOrder>) {
+        for order in batch {
+            sent.push(self.enter(order));
+        }
     }
 
     fn check(&self, order: &NewOrder) -> Routed {
@@ -136,13 +218,17 @@ impl Firm {
 
     fn enter(&mut self, order: &NewOrder) -> NewOrder {
         let order = self.check(order);
+        self.shared
+            .reserve(order.account(), order.need())
+            .expect("the limits are wide");
         self.orders.accept(NOW, order).request
     }
 
     fn report(&mut self, reports: &[ExecReport]) {
         for report in reports {
+            let mut sink = Settle(&self.shared);
             self.orders
-                .on_venue_report(NOW, VenueId(0), report, &mut Discard)
+                .on_venue_report(NOW, VenueId(0), report, &mut sink)
                 .expect("a report that fits");
         }
     }
@@ -190,15 +276,15 @@ impl Firm {
     }
 }
 
-struct Discard;
+struct Settle<'a>(&'a SharedLimits);
 
-impl Sink for Discard {
+impl Sink for Settle<'_> {
     fn report(&mut self, report: &Report) {
         black_box(report);
     }
 
-    fn release(&mut self, account: AccountId, amount: i64) {
-        black_box((account, amount));
+    fn settle(&mut self, account: AccountPlace, change: &Stake) {
+        self.0.settle(account, change);
     }
 }
 
@@ -240,18 +326,31 @@ fn report(order: &NewOrder, exec_type: ExecType) -> ExecReport {
     }
 }
 
-fn config(size: u32) -> OrdersConfig {
+fn config(size: u32, limits: Limits) -> OrdersConfig {
+    let all = limits == Limits::All;
     let notional = Notional(1 << 80);
-    let limits = InstrumentLimits {
+    let amount = all.then_some(notional);
+    let lots = all.then_some(Quantity(u64::MAX));
+    let rate = if all { RATE } else { RateLimit::NONE };
+    // Of an instrument that is not traded, so that all are looked up.
+    let restrictions = Restrictions {
+        classes: vec![],
+        instruments: if all { vec![InstrumentId(size + 1)] } else { vec![] },
+    };
+    let of_class = InstrumentLimits {
         max_quantity: Quantity(10_000),
         max_notional: notional,
-        collar: Some(Collar {
+        collar: all.then_some(Collar {
             basis_points: Some(2_000),
             ticks: Some(30),
         }),
+        reference: ReferenceChoice::Mid,
         stale_after: Duration::from_secs(1),
         missing_reference: MissingReference::Refuse,
         market_orders: true,
+        restricted: false,
+        auction: AuctionLimits::NONE,
+        rate,
     };
     let instrument = |id: u32| Instrument {
         id: InstrumentId(id),
@@ -269,10 +368,17 @@ fn config(size: u32) -> OrdersConfig {
             max_quantity: Quantity(10_000),
             max_notional: notional,
             max_open_orders: u32::MAX,
-            max_position: Some(Quantity(u64::MAX)),
-            rate: RATE,
-            max_open_notional: id.is_multiple_of(2).then_some(notional),
+            max_position: lots,
+            max_long: lots,
+            max_short: lots,
+            short_sales: ShortSales::WithLocate,
+            rate,
+            max_open_notional: amount,
+            max_gross: amount,
+            max_net: amount,
+            max_loss: amount,
         },
+        restrictions: restrictions.clone(),
     };
     let session = |session: u32| SessionConfig {
         id: session_id(session),
@@ -282,14 +388,24 @@ fn config(size: u32) -> OrdersConfig {
         cancel_on_disconnect: true,
         limits: SessionLimits {
             max_open_orders: u32::MAX,
-            rate: RATE,
+            max_quantity: all.then_some(Quantity(10_000)),
+            max_notional: amount,
+            rate,
+            repeats: RepeatLimit {
+                orders: all.then_some(16),
+                within: Some(Duration(1)),
+            },
         },
+        restrictions: restrictions.clone(),
     };
     OrdersConfig {
         shard: ShardId(0),
         instruments: (1..=size).map(instrument).collect(),
-        classes: vec![limits],
-        firm: FirmLimits {},
+        classes: vec![of_class],
+        firm: FirmLimits {
+            max_open_notional: amount,
+            max_open_orders: all.then_some(u32::MAX),
+        },
         overrides: vec![],
         accounts: (1..=size).map(account).collect(),
         sessions: (0..SESSIONS).map(session).collect(),

@@ -2,7 +2,7 @@
 
 use crate::process::{self, Interrupt};
 use crate::{Failure, exchange, recording};
-use ::gateway::config::{Config, Idle};
+use ::gateway::config::{Config, Idle, LeftOut};
 use ::gateway::executor::Running;
 use ::gateway::feed::PriceFeed;
 use ::gateway::gateway::{Gateway, PreparedShard, session_memory};
@@ -179,21 +179,15 @@ fn print_config(config: &Config) {
 
 /// Limits that the config may leave out, and for how many it does.
 fn print_limits_left_out(config: &Config) {
-    // All shards have the same accounts and sessions.
-    let Some(orders) = config.orders.first() else { return };
-    let accounts = orders.accounts.iter().map(|account| account.limits);
-    let without_position = accounts.clone().filter(|limits| limits.max_position.is_none()).count();
-    let without_rate = accounts.filter(|limits| limits.rate.per_second.is_none()).count();
-    let sessions = orders
-        .sessions
-        .iter()
-        .filter(|session| session.limits.rate.per_second.is_none())
-        .count();
-    let (all_accounts, all_sessions) = (orders.accounts.len(), orders.sessions.len());
-    println!(
-        "no position limit: {without_position} of {all_accounts} accounts; no rate limit: {without_rate} of {all_accounts} \
-         accounts, {sessions} of {all_sessions} sessions"
-    );
+    for left_out in config.limits_left_out() {
+        let LeftOut {
+            limit,
+            count,
+            of,
+            whose,
+        } = left_out;
+        println!("no {limit}: {count} of {of} {whose}");
+    }
 }
 
 /// What each session takes; all instances of a template in one line.

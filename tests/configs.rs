@@ -1,12 +1,12 @@
 //! Every config that is shipped loads, and one with something missing, unknown or impossible is refused in words that name it.
 
 use crate::market::Market;
-use orders::{Limit, LimitScope, Orders};
+use orders::{Limit, LimitScope, LimitValue, Orders};
 use sim::client::ClientConfig;
 use sim::exchange::ExchangeConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
-use types::{Instrument, SessionId};
+use types::{Instrument, LimitClass, SessionId};
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs")
@@ -308,8 +308,11 @@ fn an_instrument_has_limits_in_the_place_of_its_class() {
         values.map(|value| value.to_string()).collect::<Vec<_>>()
     };
     let alfa = limits(config.instruments.iter().find(is_alfa).expect("it is there").id);
-    assert_eq!(alfa, ["1005", "12.5", "{ ticks = 7 }", "9", "refuse", "false"]);
+    let left_out = ["none", "none", "mid", "false", "none", "none", "none"];
+    assert_eq!(alfa[..6], ["1005", "12.5", "{ ticks = 7 }", "9", "refuse", "false"]);
     let class = ["1000", "1000000", "{ basis_points = 1000 }", "60000", "master", "true"];
+    assert_eq!(alfa[6..], left_out);
+    let class = [&class[..], &left_out].concat();
     let others = config.instruments.iter().filter(|instrument| !is_alfa(instrument));
     assert_eq!(others.filter(|other| limits(other.id) != class).count(), 0);
 }
@@ -733,7 +736,7 @@ fn a_table_without_a_maximum_is_refused() {
 fn half_a_rate_is_refused_and_limits_that_are_left_out_are_told() {
     let market = Market::new(1, "ltp");
     let (_, text) = market.run(&["gateway", "-c", "gateway.toml", "--check"]);
-    assert!(text.contains("no position limit: 5 of 5 accounts;"), "{text}");
+    assert!(text.contains("no position limit: 5 of 5 accounts\n"), "{text}");
     let config = market.gateway_config();
     let account = "max_open_orders = 20_000\n";
     let half = config.replacen(account, &format!("{account}max_orders_per_second = 100\n"), 1);
@@ -750,6 +753,71 @@ fn half_a_rate_is_refused_and_limits_that_are_left_out_are_told() {
         &config.replacen(account, &format!("{account}{more}"), 1),
     );
     let (_, text) = market.run(&["gateway", "-c", "gateway.toml", "--check"]);
-    let told = "no position limit: 4 of 5 accounts; no rate limit: 4 of 5 accounts, ";
-    assert!(text.contains(told), "{text}");
+    for told in [
+        "no position limit: 4 of 5 accounts\n",
+        "no rate limit: 4 of 5 accounts\n",
+    ] {
+        assert!(text.contains(told), "{text}");
+    }
+}
+
+#[test]
+fn every_limit_can_be_written_and_names_what_there_is() {
+    let text = text("gateway.toml");
+    let account = "max_open_notional = \"500000000\" # over all shards\n";
+    assert!(text.contains(account), "the config changed");
+    let load = |class: &str, of_account: &str, of_session: &str, end: &str| {
+        let text = text.replacen("market_orders", &format!("{class}market_orders"), 1);
+        let text = text.replacen(account, &format!("{account}{of_account}"), 1);
+        let text = text.replacen("owner = ", &format!("{of_session}owner = "), 1);
+        gateway::Config::parse(&text.replacen("[capacity]", &format!("{end}[capacity]"), 1), &configs())
+    };
+    let class = "reference = \"last\"\nrestricted = true\nauction_max_quantity_lots = 5\nauction_max_notional = \"9.5\"\n\
+                 auction_collar = \"off\"\nmax_orders_per_second = 9\nmax_orders_at_once = 3\n";
+    let of_account = "restricted_classes = [\"default\"]\nrestricted_symbols = [\"ALFA\"]\nmax_long_lots = 5\n\
+                      max_short_lots = 0\nshort_sales = \"with_locate\"\nmax_gross_notional = \"7\"\n\
+                      max_net_notional = \"6\"\nmax_loss = \"5\"\n";
+    let of_session = "max_quantity_lots = 8\nmax_notional = \"8.5\"\nmax_repeats = 2\nrepeats_within_ms = 100\n\
+                      restricted_classes = [\"default\"]\nrestricted_symbols = [\"ALFA\"]\n";
+    let firm = "[risk.firm]\nmax_open_notional = \"100\"\nmax_open_orders = 3\n";
+    let config = load(class, of_account, of_session, firm).expect("it loads");
+    let orders = Orders::new(&config.orders[0]).expect("it was checked");
+    let (account, session) = (config.orders[0].accounts[0].id, config.orders[0].sessions[0].id);
+    for (scope, left_out) in [
+        (LimitScope::Firm, 0),
+        (LimitScope::Class(LimitClass(0)), 0),
+        (LimitScope::Session(session), 2),
+        (LimitScope::Account(account), 3),
+    ] {
+        let values = Limit::ALL.iter().filter_map(|&limit| orders.limit(scope, limit));
+        let absent = values.filter(|value| *value == LimitValue::None).count();
+        assert_eq!(absent, left_out, "{scope:?}: rates, and any position limit");
+    }
+    assert!(config.limits_left_out().iter().all(|left_out| left_out.whose != "firm"));
+    for (class, account, session, told) in [
+        (
+            "",
+            "restricted_classes = [\"none\"]\n",
+            "",
+            "names none, which is no limit class",
+        ),
+        (
+            "",
+            "restricted_symbols = [\"NONE\"]\n",
+            "",
+            "names NONE, which is not in the instrument master",
+        ),
+        (
+            "",
+            "",
+            "max_repeats = 3\n",
+            "max_repeats and repeats_within_ms belong together",
+        ),
+        ("", "", "max_repeats = 17\nrepeats_within_ms = 1\n", "zero or too high"),
+        ("reference = \"best\"\n", "", "", "reference"),
+        ("max_orders_at_once = 3\n", "", "", "belong together"),
+    ] {
+        let error = load(class, account, session, "").expect_err(told).to_string();
+        assert!(error.contains(told), "{told}: {error}");
+    }
 }

@@ -36,6 +36,11 @@ enum Ask {
         #[command(subcommand)]
         scope: ScopeArg,
     },
+    /// As `kill`, but take orders that can only make smaller what their account holds.
+    LetReduce {
+        #[command(subcommand)]
+        scope: ScopeArg,
+    },
     /// Take new orders again. Kill switches of other scopes stay as they are.
     Revive {
         #[command(subcommand)]
@@ -232,6 +237,7 @@ impl Ask {
     fn request(&self) -> Request {
         match self {
             Self::Kill { scope } => Request::Kill(scope.scope()),
+            Self::LetReduce { scope } => Request::LetReduce(scope.scope()),
             Self::Revive { scope } => Request::Revive(scope.scope()),
             Self::Cancel { scope } => Request::Cancel(scope.scope()),
             Self::Killed { scope } => Request::Killed(scope.scope()),

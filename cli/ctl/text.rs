@@ -33,7 +33,14 @@ impl Table {
                 let row = vec![scope.to_string(), limit.clone(), value.clone(), source(from)];
                 self.row(&["SCOPE", "LIMIT", "VALUE", "FROM"], row, out)
             }
-            Reply::Killed { killed } => writeln!(out, "the kill switch is {}", if *killed { "on" } else { "off" }),
+            Reply::Killed { killed, reduce_only } => {
+                let state = match (killed, reduce_only) {
+                    (true, _) => "on",
+                    (false, true) => "on, and lets pass what reduces",
+                    (false, false) => "off",
+                };
+                writeln!(out, "the kill switch is {state}")
+            }
             Reply::Audit {
                 shard,
                 open_orders,

@@ -2,10 +2,11 @@
 
 use crate::crossing::Lane;
 use latency::Tap;
+use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
 use proto::fix::{CloseReason, Recall};
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, Notional, OrderId, Reason, Request,
-    SequenceNumber, SessionId, ShardId, VenueId,
+    Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, Request, SequenceNumber, SessionId,
+    ShardId, VenueId,
 };
 
 /// All that a shard asks of the world, and all that it does to it.
@@ -34,17 +35,17 @@ pub trait Effects {
     /// [`Reason::ReportRingFull`]; [`Reason::JournalFull`].
     fn reserve_reports(&mut self, session: SessionId, shard: Option<ShardId>, count: usize) -> Result<(), Reason>;
 
-    /// Reserves notional, 1e-4, of the account's limit that spans shards.
+    /// Reserves what an order needs of the limits that span shards, its account's and the firm's.
     ///
     /// # Errors
-    /// [`Reason::SharedLimit`] when the account has not so much left.
-    fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason>;
+    /// The reason of the limit that has not so much left.
+    fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason>;
 
-    /// Gives back what was reserved and is not needed any more.
-    fn release_shared(&mut self, account: AccountId, amount: i64);
+    /// What an account takes of those limits has changed.
+    fn settle_shared(&mut self, account: AccountPlace, change: &Stake);
 
-    /// The account's limit that spans shards is another from now on.
-    fn limit_shared(&mut self, account: AccountId, limit: Notional);
+    /// A limit that spans shards is another from now on, of an account or of the firm.
+    fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue);
 
     /// Whether a cancel that waits to be sent finds room on the venue link now.
     fn room_for_cancel(&mut self, venue: VenueId) -> bool;

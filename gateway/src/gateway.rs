@@ -96,7 +96,7 @@ impl Gateway {
     pub fn prepare(config: Config, clock: Clock) -> Result<Self, StartError> {
         Self::check_host(&config)?;
         let config = Arc::new(config);
-        let shared = SharedLimits::new(config.shared_limits());
+        let shared = SharedLimits::new(&config.orders[0]);
         let references = References::new(config.instruments.last().map_or(InstrumentId(0), |last| last.id));
         let mut journals = Vec::new();
         let mut recovered = Vec::new();

@@ -58,8 +58,8 @@ impl Instruments {
         self.entries.iter().flatten().map(|entry| &entry.instrument)
     }
 
-    /// The price that a collar measures from: the middle of best bid and offer, else the side there is, else the last
-    /// trade.
+    /// The prices that a collar may measure from: the middle of best bid and offer, else the side there is, else the last
+    /// trade; and the last trade.
     pub(crate) fn reference<E: Effects>(&mut self, id: InstrumentId, effects: &mut E) -> Reference {
         let Some(Some(entry)) = self.entries.get_mut(id.0 as usize) else {
             return Reference::NONE;
@@ -80,7 +80,12 @@ fn reference(bbo: &Bbo) -> Reference {
         (true, true) if bbo.last.0 != 0 => bbo.last,
         (true, true) => Price::NULL,
     };
-    Reference { price, time: bbo.time }
+    let last = if bbo.last.0 > 0 { bbo.last } else { Price::NULL };
+    Reference {
+        price,
+        last,
+        time: bbo.time,
+    }
 }
 
 #[cfg(test)]

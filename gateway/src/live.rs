@@ -14,15 +14,16 @@ use crate::recall::{Recalls, Stream};
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
 use crate::replay::Kept;
-use crate::shared_limits::{Reservation, SharedLimits};
+use crate::shared_limits::SharedLimits;
 use journal::{JournalWriter, SentIndex, Wanted, Watermark};
 use latency::clock::Clock;
 use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
+use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
 use proto::fix::{CloseReason, Recall};
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, Notional, OrderId, Reason, SequenceNumber,
-    SessionId, ShardId, Timestamp, VenueId,
+    Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId, ShardId,
+    Timestamp, VenueId,
 };
 
 /// Everything outside a shard's decisions.
@@ -337,19 +338,19 @@ impl<L: Link> Effects for Live<L> {
         Ok(())
     }
 
-    fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason> {
-        if amount == 0 || self.shared.reserve(account, Reservation(amount)) {
-            return Ok(());
+    fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason> {
+        match self.shared.reserve(account, need) {
+            Ok(()) => Ok(()),
+            Err(reason) => self.refused(reason),
         }
-        self.refused(Reason::SharedLimit)
     }
 
-    fn release_shared(&mut self, account: AccountId, amount: i64) {
-        self.shared.release(account, Reservation(amount));
+    fn settle_shared(&mut self, account: AccountPlace, change: &Stake) {
+        self.shared.settle(account, change);
     }
 
-    fn limit_shared(&mut self, account: AccountId, limit: Notional) {
-        self.shared.set_limit(account, limit);
+    fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue) {
+        self.shared.set(account, limit, value);
     }
 
     fn room_for_cancel(&mut self, venue: VenueId) -> bool {

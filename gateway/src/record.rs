@@ -482,6 +482,7 @@ mod tests {
                 day: TradingDay(20_261_129),
             },
             controlled(3, Action::Kill(KillScope::Firm)),
+            controlled(9, Action::LetReduce(KillScope::Firm)),
             controlled(u64::MAX, Action::Revive(KillScope::Account(AccountId(u32::MAX)))),
             controlled(4, Action::Cancel(KillScope::Session(session))),
             controlled(6, Action::Disable(session)),

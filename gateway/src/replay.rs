@@ -9,16 +9,17 @@ use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects, Purpose};
 use crate::record::{RECORD_VERSION, Record};
 use crate::shard::Shard;
-use crate::shared_limits::{Reservation, SharedLimits};
+use crate::shared_limits::SharedLimits;
 use journal::{JournalError, JournalReader, SentIndex};
 use latency::Tap;
+use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
 use proto::fix::{CloseReason, Recall};
 use proto::journal::Kind;
 use std::collections::VecDeque;
 use std::fmt;
 use types::{
-    AccountId, Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, Notional, OrderId, Reason, SequenceNumber,
-    SessionId, ShardId, Timestamp, TradingDay, VenueId,
+    Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId, ShardId,
+    Timestamp, TradingDay, VenueId,
 };
 
 /// What a replay found.
@@ -137,7 +138,7 @@ struct Tape<'a> {
 pub fn verify(config: &Config, shard: ShardId) -> Result<Summary, ReplayError> {
     let directory = config.journal.of_shard(shard).directory;
     let mut reader = JournalReader::open(&directory).map_err(ReplayError::Read)?;
-    let shared = SharedLimits::new(config.shared_limits());
+    let shared = SharedLimits::new(&config.orders[0]);
     Recovered::replay(config, shard, &mut reader, &shared).map(|recovered| recovered.summary)
 }
 
@@ -438,22 +439,22 @@ impl Effects for Replay<'_> {
         self.refusal().map_or(Ok(()), Err)
     }
 
-    fn reserve_shared(&mut self, account: AccountId, amount: i64) -> Result<(), Reason> {
+    fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason> {
         match self.refusal() {
             Some(reason) => Err(reason),
             None => {
-                self.shared.restore(account, Reservation(amount));
+                self.shared.settle(account, &need.stake);
                 Ok(())
             }
         }
     }
 
-    fn release_shared(&mut self, account: AccountId, amount: i64) {
-        self.shared.release(account, Reservation(amount));
+    fn settle_shared(&mut self, account: AccountPlace, change: &Stake) {
+        self.shared.settle(account, change);
     }
 
-    fn limit_shared(&mut self, account: AccountId, limit: Notional) {
-        self.shared.set_limit(account, limit);
+    fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue) {
+        self.shared.set(account, limit, value);
     }
 
     fn room_for_cancel(&mut self, _: VenueId) -> bool {

@@ -16,13 +16,12 @@ use crate::instruments::Instruments;
 use crate::limits::MAX_VENUES;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
-use orders::{Orders, Report, Sink, WaitingVerdict};
+use orders::{AccountPlace, Orders, Report, Sink, Stake, WaitingVerdict};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
-    AccountId, CancelOrder, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId,
-    OrderStatusRequest, Reason, ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
-    VenueId,
+    CancelOrder, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId, OrderStatusRequest, Reason,
+    ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId,
 };
 
 /// The state of one shard.
@@ -176,7 +175,7 @@ impl Shard {
         let routed = self.orders.route(screened)?;
         let venue = routed.venue();
         effects.reserve_room(order.session, Destination::Venue(venue), Purpose::Order)?;
-        effects.reserve_shared(order.account, routed.shared_need())?;
+        effects.reserve_shared(routed.account(), routed.need())?;
         if routed.must_wait() {
             // The cancels of own orders go first, see `send_waiting`.
             return Ok(self.orders.hold(now, routed));
@@ -238,7 +237,7 @@ impl Shard {
         let checked = self.orders.check_replace(now, replace, &reference)?;
         let screened = self.orders.screen_replace(checked)?;
         effects.reserve_room(replace.session, Destination::Venue(screened.venue()), Purpose::Order)?;
-        effects.reserve_shared(screened.account(), screened.shared_need())?;
+        effects.reserve_shared(screened.account(), screened.need())?;
         let out = self.orders.accept_replace(now, screened);
         send_to_venue(out.venue, &Request::Replace(out.request), effects);
         Ok(())
@@ -641,8 +640,8 @@ impl<E: Effects> Sink for Reports<'_, E> {
         }
     }
 
-    fn release(&mut self, account: AccountId, amount: i64) {
-        self.effects.release_shared(account, amount);
+    fn settle(&mut self, account: AccountPlace, change: &Stake) {
+        self.effects.settle_shared(account, change);
     }
 }
 

@@ -1,106 +1,251 @@
-//! Limits of an account that span shards: reserved by compare-exchange before the order logic runs, given back exactly
-//! once when the order needs them no more.
+//! Limits that span shards, of accounts and of the firm: reserved by compare-exchange before the order logic changes
+//! anything, and given back exactly once when the order needs them no more.
 //!
-//! Amounts are notional in 1e-4 of the currency unit, rounded up when they are reserved, so that rounding never lets an
-//! account exceed its limit.
+//! Every counter is a sum over orders or positions on all shards, see [`Stake`]. What an order adds is rounded up, so that
+//! rounding never lets an account exceed its limit. An order that one limit refuses holds what it took of the others for an
+//! instant, so that another shard may refuse an order that would have passed a moment later; never the other way round.
 
+use orders::{AccountLimits, AccountPlace, FirmLimits, Limit, LimitValue, Need, OrdersConfig, Stake};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use types::{AccountId, Notional};
+use types::{Notional, Reason};
 
 /// The counters of all accounts, shared by all shards.
 #[derive(Clone, Debug)]
 pub struct SharedLimits {
+    /// By [`AccountPlace`].
     accounts: Arc<[Account]>,
+    /// `None`: the firm has no limits, and no counters that all shards would compete for.
+    firm: Option<Arc<Firm>>,
 }
 
-/// What is to be reserved, and what was: notional in 1e-4, never negative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub struct Reservation(pub i64);
-
-/// One account on a cache line of its own: shards that trade for different accounts do not meet.
+/// One account on cache lines of its own: shards that trade for different accounts do not meet.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Account {
-    id: AccountId,
-    limit: AtomicI64,
-    reserved: AtomicI64,
+    notional: Counter,
+    orders: Counter,
+    gross: Counter,
+    long: Counter,
+    short: Counter,
+    /// What was gained, and how much may be lost.
+    profit: Counter,
 }
 
-impl Reservation {
-    /// The notional in 1e-4, rounded up. `None` when it does not fit: such an order exceeds any limit.
-    #[must_use]
-    pub fn for_notional(notional: Notional) -> Option<Self> {
-        let units = notional.0.checked_add(99_999)?.div_euclid(100_000);
-        i64::try_from(units).ok().filter(|&units| units >= 0).map(Self)
-    }
+/// The firm, likewise.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Firm {
+    notional: Counter,
+    orders: Counter,
+}
+
+/// A sum over all shards, and its limit.
+#[derive(Debug)]
+struct Counter {
+    used: AtomicI64,
+    /// [`i64::MAX`] where there is none.
+    limit: AtomicI64,
 }
 
 impl SharedLimits {
-    /// Counters for these accounts with their limits.
+    /// Counters of what a config has, nothing used. All shards have the same accounts.
     #[must_use]
-    pub fn new(accounts: impl IntoIterator<Item = (AccountId, Notional)>) -> Self {
-        let mut accounts = accounts
-            .into_iter()
-            .map(|(id, limit)| Account {
-                id,
-                limit: AtomicI64::new(units(limit)),
-                reserved: AtomicI64::new(0),
+    pub fn new(config: &OrdersConfig) -> Self {
+        let FirmLimits {
+            max_open_notional,
+            max_open_orders,
+        } = config.firm;
+        let firm = (max_open_notional.is_some() || max_open_orders.is_some()).then(|| {
+            Arc::new(Firm {
+                notional: Counter::of_notional(max_open_notional),
+                orders: Counter::new(max_open_orders.map(i64::from)),
             })
-            .collect::<Vec<_>>();
-        accounts.sort_by_key(|account| account.id);
+        });
         Self {
-            accounts: accounts.into(),
+            accounts: config
+                .accounts
+                .iter()
+                .map(|account| Account::new(&account.limits))
+                .collect(),
+            firm,
         }
     }
 
-    /// Changes a limit. What is reserved stays, also when it is more.
-    pub fn set_limit(&self, account: AccountId, limit: Notional) {
-        if let Some(account) = self.account(account) {
-            account.limit.store(units(limit), Ordering::Release);
+    /// Takes what an order needs, of the account's limits and of the firm's.
+    ///
+    /// # Errors
+    /// The reason of the first limit that has not so much left; then nothing is taken.
+    pub fn reserve(&self, place: AccountPlace, need: &Need) -> Result<(), Reason> {
+        let account = &self.accounts[place.0 as usize];
+        let stake = &need.stake;
+        if !need.reduces && !account.profit.covers_loss(stake.profit) {
+            return Err(Reason::LossLimit);
+        }
+        let of_account = [
+            (&account.notional, stake.notional, Reason::SharedLimit),
+            (&account.orders, stake.orders, Reason::MaxOpenOrders),
+            (&account.gross, stake.gross, Reason::GrossLimit),
+            (&account.long, stake.long, Reason::NetLimit),
+            (&account.short, stake.short, Reason::NetLimit),
+        ];
+        take_all(&of_account)?;
+        if let Some(firm) = &self.firm {
+            let of_firm = [
+                (&firm.notional, stake.notional, Reason::FirmLimit),
+                (&firm.orders, stake.orders, Reason::FirmLimit),
+            ];
+            if let Err(reason) = take_all(&of_firm) {
+                give_back(&of_account);
+                return Err(reason);
+            }
+        }
+        account.profit.add(stake.profit);
+        Ok(())
+    }
+
+    /// Adds a change whatever the limits say: what is given back, and what was decided before a restart.
+    pub fn settle(&self, place: AccountPlace, change: &Stake) {
+        let account = &self.accounts[place.0 as usize];
+        account.notional.add(change.notional);
+        account.orders.add(change.orders);
+        account.gross.add(change.gross);
+        account.long.add(change.long);
+        account.short.add(change.short);
+        account.profit.add(change.profit);
+        if let Some(firm) = &self.firm {
+            firm.notional.add(change.notional);
+            firm.orders.add(change.orders);
         }
     }
 
-    /// Takes the amount off what the account has left. Returns false, and takes nothing, when there is not enough, or no
-    /// such account.
-    #[must_use]
-    pub fn reserve(&self, account: AccountId, amount: Reservation) -> bool {
-        let Some(account) = self.account(account) else {
-            return false;
+    /// Puts another limit in the place of one; what is used stays, also when it is more. `place` is `None` for the firm's.
+    /// Limits that do not span shards are passed over.
+    pub fn set(&self, place: Option<AccountPlace>, limit: Limit, value: LimitValue) {
+        let limit_of = match value {
+            LimitValue::Amount(notional) => units(notional),
+            LimitValue::Count(count) => i64::try_from(count).unwrap_or(i64::MAX),
+            _ => i64::MAX,
         };
-        let limit = account.limit.load(Ordering::Acquire);
-        account
-            .reserved
-            .try_update(Ordering::AcqRel, Ordering::Acquire, |reserved| {
-                reserved.checked_add(amount.0).filter(|&sum| sum <= limit)
+        let set = |counter: &Counter| counter.limit.store(limit_of, Ordering::Release);
+        match (place, &self.firm, limit) {
+            (Some(place), _, limit) => {
+                let account = &self.accounts[place.0 as usize];
+                match limit {
+                    Limit::MaxOpenNotional => set(&account.notional),
+                    Limit::MaxOpenOrders => set(&account.orders),
+                    Limit::MaxGross => set(&account.gross),
+                    Limit::MaxNet => {
+                        set(&account.long);
+                        set(&account.short);
+                    }
+                    Limit::MaxLoss => set(&account.profit),
+                    _ => {}
+                }
+            }
+            (None, Some(firm), Limit::MaxOpenNotional) => set(&firm.notional),
+            (None, Some(firm), Limit::MaxOpenOrders) => set(&firm.orders),
+            _ => {}
+        }
+    }
+
+    /// What an account takes now.
+    #[must_use]
+    pub fn stake(&self, place: AccountPlace) -> Stake {
+        let account = &self.accounts[place.0 as usize];
+        Stake {
+            notional: account.notional.used(),
+            orders: account.orders.used(),
+            gross: account.gross.used(),
+            long: account.long.used(),
+            short: account.short.used(),
+            profit: account.profit.used(),
+        }
+    }
+
+    /// Notional and open orders of the firm; `None` when it has no limits.
+    #[must_use]
+    pub fn firm(&self) -> Option<(i64, i64)> {
+        let firm = self.firm.as_ref()?;
+        Some((firm.notional.used(), firm.orders.used()))
+    }
+}
+
+impl Account {
+    fn new(limits: &AccountLimits) -> Self {
+        Self {
+            notional: Counter::of_notional(limits.max_open_notional),
+            orders: Counter::new(Some(limits.max_open_orders.into())),
+            gross: Counter::of_notional(limits.max_gross),
+            long: Counter::of_notional(limits.max_net),
+            short: Counter::of_notional(limits.max_net),
+            profit: Counter::of_notional(limits.max_loss),
+        }
+    }
+}
+
+impl Counter {
+    fn new(limit: Option<i64>) -> Self {
+        Self {
+            used: AtomicI64::new(0),
+            limit: AtomicI64::new(limit.unwrap_or(i64::MAX)),
+        }
+    }
+
+    fn of_notional(limit: Option<Notional>) -> Self {
+        Self::new(limit.map(units))
+    }
+
+    fn used(&self) -> i64 {
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// Adds what is more than nothing only as far as the limit goes.
+    #[inline]
+    fn take(&self, amount: i64) -> bool {
+        if amount <= 0 {
+            self.add(amount);
+            return true;
+        }
+        let limit = self.limit.load(Ordering::Acquire);
+        self.used
+            .try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+                used.checked_add(amount).filter(|&sum| sum <= limit)
             })
             .is_ok()
     }
 
-    /// Takes the amount whatever the limit says: after a restart, for orders that are already out.
-    pub fn restore(&self, account: AccountId, amount: Reservation) {
-        if let Some(account) = self.account(account) {
-            account.reserved.fetch_add(amount.0, Ordering::AcqRel);
+    #[inline]
+    fn add(&self, amount: i64) {
+        if amount != 0 {
+            self.used.fetch_add(amount, Ordering::AcqRel);
         }
     }
 
-    /// Gives an amount back.
-    pub fn release(&self, account: AccountId, amount: Reservation) {
-        if let Some(account) = self.account(account) {
-            let before = account.reserved.fetch_sub(amount.0, Ordering::AcqRel);
-            debug_assert!(before >= amount.0, "more was released than was reserved");
+    /// Of profits: whether what was lost, with this change, is less than the limit.
+    fn covers_loss(&self, change: i64) -> bool {
+        let limit = self.limit.load(Ordering::Acquire);
+        limit == i64::MAX || -self.used().saturating_add(change) < limit
+    }
+}
+
+/// A counter, what is taken of it, and the reason when it has not so much left.
+type Taking<'a> = (&'a Counter, i64, Reason);
+
+#[inline]
+fn take_all(takings: &[Taking<'_>]) -> Result<(), Reason> {
+    for (taken, &(counter, amount, reason)) in takings.iter().enumerate() {
+        if !counter.take(amount) {
+            give_back(&takings[..taken]);
+            return Err(reason);
         }
     }
+    Ok(())
+}
 
-    /// What is reserved now.
-    #[must_use]
-    pub fn reserved(&self, account: AccountId) -> Option<Reservation> {
-        Some(Reservation(self.account(account)?.reserved.load(Ordering::Acquire)))
-    }
-
-    fn account(&self, id: AccountId) -> Option<&Account> {
-        let place = self.accounts.binary_search_by_key(&id, |account| account.id).ok()?;
-        Some(&self.accounts[place])
+fn give_back(takings: &[Taking<'_>]) {
+    for &(counter, amount, _) in takings {
+        counter.add(-amount);
     }
 }
 
@@ -113,57 +258,215 @@ fn units(limit: Notional) -> i64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rounding_is_against_the_client() {
-        assert_eq!(Reservation::for_notional(Notional(0)), Some(Reservation(0)));
-        assert_eq!(Reservation::for_notional(Notional(1)), Some(Reservation(1)));
-        assert_eq!(Reservation::for_notional(Notional(100_000)), Some(Reservation(1)));
-        assert_eq!(Reservation::for_notional(Notional(100_001)), Some(Reservation(2)));
-        assert_eq!(Reservation::for_notional(Notional(i128::MAX)), None);
+    const PLACE: AccountPlace = AccountPlace(0);
+
+    fn of(used: i64, limit: Option<i64>) -> Counter {
+        Counter {
+            used: AtomicI64::new(used),
+            ..Counter::new(limit)
+        }
+    }
+
+    /// One account, and the firm where `firm` says so: limits of notional, and of orders.
+    fn limits(account: [i64; 2], firm: Option<[i64; 2]>) -> SharedLimits {
+        let account = Account {
+            notional: of(0, Some(account[0])),
+            orders: of(0, Some(account[1])),
+            gross: of(0, Some(100)),
+            long: of(0, Some(50)),
+            short: of(0, Some(50)),
+            profit: of(0, Some(30)),
+        };
+        SharedLimits {
+            accounts: Arc::new([account]),
+            firm: firm.map(|[notional, orders]| {
+                Arc::new(Firm {
+                    notional: of(0, Some(notional)),
+                    orders: of(0, Some(orders)),
+                })
+            }),
+        }
+    }
+
+    fn need(stake: Stake) -> Need {
+        Need { stake, reduces: false }
+    }
+
+    fn order(notional: i64) -> Need {
+        need(Stake {
+            notional,
+            orders: 1,
+            ..Stake::NONE
+        })
     }
 
     #[test]
-    fn an_unknown_account_gets_nothing() {
-        let limits = SharedLimits::new([(AccountId(1), Notional(1_000_000))]);
-        assert!(!limits.reserve(AccountId(2), Reservation(0)));
+    fn each_limit_takes_as_much_as_it_has_and_refuses_one_more() {
+        for (stake, reason) in [
+            (
+                Stake {
+                    notional: 1_000,
+                    ..Stake::NONE
+                },
+                Reason::SharedLimit,
+            ),
+            (
+                Stake {
+                    orders: 10,
+                    ..Stake::NONE
+                },
+                Reason::MaxOpenOrders,
+            ),
+            (
+                Stake {
+                    gross: 100,
+                    ..Stake::NONE
+                },
+                Reason::GrossLimit,
+            ),
+            (
+                Stake {
+                    long: 50,
+                    ..Stake::NONE
+                },
+                Reason::NetLimit,
+            ),
+            (
+                Stake {
+                    short: 50,
+                    ..Stake::NONE
+                },
+                Reason::NetLimit,
+            ),
+        ] {
+            let limits = limits([1_000, 10], None);
+            assert_eq!(limits.reserve(PLACE, &need(stake)), Ok(()));
+            let one = |amount: i64| i64::from(amount > 0);
+            let more = Stake {
+                notional: one(stake.notional),
+                orders: one(stake.orders),
+                gross: one(stake.gross),
+                long: one(stake.long),
+                short: one(stake.short),
+                profit: 0,
+            };
+            assert_eq!(limits.reserve(PLACE, &need(more)), Err(reason));
+            assert_eq!(limits.stake(PLACE), stake, "nothing is taken by one that is refused");
+        }
+    }
+
+    #[test]
+    fn a_loss_refuses_what_does_not_reduce() {
+        let limits = limits([1_000, 10], None);
+        let lost = |profit| Stake { profit, ..Stake::NONE };
+        limits.settle(PLACE, &lost(-29));
+        assert_eq!(limits.reserve(PLACE, &order(1)), Ok(()));
+        assert_eq!(limits.reserve(PLACE, &need(lost(-1))), Err(Reason::LossLimit));
+        limits.settle(PLACE, &lost(-1));
+        assert_eq!(limits.reserve(PLACE, &order(1)), Err(Reason::LossLimit));
+        let reducing = Need {
+            reduces: true,
+            ..order(1)
+        };
+        assert_eq!(limits.reserve(PLACE, &reducing), Ok(()));
+        limits.settle(PLACE, &lost(1));
+        assert_eq!(limits.reserve(PLACE, &order(1)), Ok(()));
+    }
+
+    #[test]
+    fn what_the_firm_refuses_is_not_taken_of_the_account() {
+        let limits = limits([1_000, 10], Some([500, 2]));
+        assert_eq!(limits.reserve(PLACE, &order(501)), Err(Reason::FirmLimit));
+        assert_eq!((limits.stake(PLACE), limits.firm()), (Stake::NONE, Some((0, 0))));
+        assert_eq!(limits.reserve(PLACE, &order(500)), Ok(()));
+        assert_eq!(limits.reserve(PLACE, &order(0)), Ok(()));
+        assert_eq!(
+            limits.reserve(PLACE, &order(0)),
+            Err(Reason::FirmLimit),
+            "two orders are open"
+        );
+        limits.settle(
+            PLACE,
+            &Stake {
+                notional: -500,
+                orders: -2,
+                ..Stake::NONE
+            },
+        );
+        assert_eq!((limits.stake(PLACE), limits.firm()), (Stake::NONE, Some((0, 0))));
     }
 
     #[test]
     fn a_lower_limit_gives_no_more_and_takes_nothing_away() {
-        const ACCOUNT: AccountId = AccountId(3);
-        let limits = SharedLimits::new([(ACCOUNT, Notional(1_099_999))]);
-        assert!(limits.reserve(ACCOUNT, Reservation(10)));
-        assert!(!limits.reserve(ACCOUNT, Reservation(1)));
-        limits.set_limit(ACCOUNT, Notional(500_000));
-        limits.release(ACCOUNT, Reservation(5));
-        assert!(!limits.reserve(ACCOUNT, Reservation(1)));
-        assert_eq!(limits.reserved(ACCOUNT), Some(Reservation(5)));
-        limits.set_limit(ACCOUNT, Notional(600_000));
-        assert!(limits.reserve(ACCOUNT, Reservation(1)));
-        assert!(!limits.reserve(ACCOUNT, Reservation(1)));
+        let limits = limits([10, 10], None);
+        assert_eq!(limits.reserve(PLACE, &order(10)), Ok(()));
+        limits.set(
+            Some(PLACE),
+            Limit::MaxOpenNotional,
+            LimitValue::Amount(Notional(599_999)),
+        );
+        limits.settle(
+            PLACE,
+            &Stake {
+                notional: -5,
+                ..Stake::NONE
+            },
+        );
+        assert_eq!(limits.reserve(PLACE, &order(1)), Err(Reason::SharedLimit));
+        limits.set(
+            Some(PLACE),
+            Limit::MaxOpenNotional,
+            LimitValue::Amount(Notional(600_000)),
+        );
+        assert_eq!(limits.reserve(PLACE, &order(1)), Ok(()));
+        assert_eq!(limits.reserve(PLACE, &order(1)), Err(Reason::SharedLimit));
+        limits.set(Some(PLACE), Limit::MaxOpenNotional, LimitValue::None);
+        assert_eq!(limits.reserve(PLACE, &order(1_000)), Ok(()));
     }
 
-    #[test]
-    fn shards_that_hammer_one_account_never_exceed_it_and_use_it_fully() {
-        const LIMIT: i64 = 1_000;
-        let limits = SharedLimits::new([(AccountId(7), Notional(i128::from(LIMIT) * 100_000))]);
+    /// Shards take and give back as they like; then all take one at a time until nothing is left.
+    fn hammer(limits: &SharedLimits, limit: i64, used: impl Fn(&SharedLimits) -> i64 + Copy + Send + 'static) {
         let shards = (0..4)
             .map(|_| {
                 let limits = limits.clone();
                 std::thread::spawn(move || {
                     let mut held = 0;
                     for round in 0..20_000_i64 {
-                        let amount = Reservation(1 + round % 3);
-                        if limits.reserve(AccountId(7), amount) {
-                            held += amount.0;
-                            assert!(limits.reserved(AccountId(7)).is_some_and(|sum| sum.0 <= LIMIT));
+                        let amount = 1 + round % 3;
+                        if limits
+                            .reserve(
+                                PLACE,
+                                &need(Stake {
+                                    notional: amount,
+                                    ..Stake::NONE
+                                }),
+                            )
+                            .is_ok()
+                        {
+                            held += amount;
+                            assert!(used(&limits) <= limit);
                         }
                         if round % 5 == 4 && held > 0 {
-                            limits.release(AccountId(7), Reservation(1));
+                            limits.settle(
+                                PLACE,
+                                &Stake {
+                                    notional: -1,
+                                    ..Stake::NONE
+                                },
+                            );
                             held -= 1;
                         }
                     }
-                    while limits.reserve(AccountId(7), Reservation(1)) {
+                    while limits
+                        .reserve(
+                            PLACE,
+                            &need(Stake {
+                                notional: 1,
+                                ..Stake::NONE
+                            }),
+                        )
+                        .is_ok()
+                    {
                         held += 1;
                     }
                     held
@@ -174,7 +477,17 @@ mod tests {
             .into_iter()
             .map(|shard| shard.join().expect("no shard panics"))
             .sum::<i64>();
-        assert_eq!(limits.reserved(AccountId(7)), Some(Reservation(held)));
-        assert_eq!(held, LIMIT);
+        assert_eq!((used(limits), held), (limit, limit));
+    }
+
+    #[test]
+    fn shards_that_hammer_one_account_never_exceed_it_and_use_it_fully() {
+        hammer(&limits([1_000, 10], None), 1_000, |limits| limits.stake(PLACE).notional);
+    }
+
+    #[test]
+    fn shards_that_hammer_the_firm_never_exceed_it_and_use_it_fully() {
+        let firm = |limits: &SharedLimits| limits.firm().expect("it has limits").0;
+        hammer(&limits([i64::MAX, 10], Some([1_000, 10])), 1_000, firm);
     }
 }

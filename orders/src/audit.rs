@@ -2,6 +2,7 @@
 
 use crate::exposure::{AccountExposure, Exposure, shared_units};
 use crate::order::Order;
+use crate::stake::Stake;
 use crate::state::Orders;
 use alloc::vec;
 use types::{AccountId, ClientOrderId, OrderId, VenueId};
@@ -15,10 +16,12 @@ pub enum AuditError {
     Held(OrderId),
     /// The order is not found by its client's number, or its pending replace is not.
     ClientId(OrderId),
-    /// An account's exposure in an instrument is not the sum of its orders there.
-    Position(Exposure),
+    /// An account's exposure in some instrument is not the sum of its orders there.
+    Position(AccountId),
     /// An account's exposure is not the sum of its orders.
     Account(AccountId),
+    /// A position takes another part of its account's limits than its value, or an account another than its positions do.
+    Stake(AccountId),
     /// A session has another number of orders than its list.
     SessionOrders(u32),
     /// A venue has another number of waiting cancels than its queue.
@@ -68,13 +71,29 @@ impl Orders {
                 .is_some_and(|cancel| cancel.client_order_id != ClientOrderId(0));
             client_ids += 1 + usize::from(order.replace.is_some()) + usize::from(by_client);
         }
-        for (kept, mut counted) in self.positions.entries().iter().zip(positions) {
-            (counted.bought, counted.sold) = (kept.bought, kept.sold);
+        let mut stakes = vec![Stake::NONE; self.accounts.len()];
+        for (kept, counted) in self.positions.entries().iter().zip(positions) {
+            let account = &self.accounts[kept.account as usize];
+            let stake = if account.valued { kept.value() } else { Stake::NONE };
+            stakes[kept.account as usize] += stake;
+            let counted = Exposure {
+                open_orders: counted.open_orders,
+                open_buy: counted.open_buy,
+                open_sell: counted.open_sell,
+                open_buy_notional: counted.open_buy_notional,
+                open_sell_notional: counted.open_sell_notional,
+                stake,
+                ..*kept
+            };
             if *kept != counted {
-                return Err(AuditError::Position(*kept));
+                return Err(AuditError::Position(account.id));
             }
         }
-        for (account, mut counted) in self.accounts.iter().zip(accounts) {
+        for ((account, mut counted), stake) in self.accounts.iter().zip(accounts).zip(stakes) {
+            if account.exposure.stake != stake || account.unsettled != Stake::NONE {
+                return Err(AuditError::Stake(account.id));
+            }
+            counted.stake = stake;
             counted.used = account.exposure.used;
             if account.exposure != counted {
                 return Err(AuditError::Account(account.id));
@@ -110,7 +129,7 @@ impl Orders {
             return Err(AuditError::Claim(order_id));
         }
         let account = &self.accounts[order.account as usize];
-        let need = if account.limits.max_open_notional.is_some() {
+        let need = if account.shared_limit {
             shared_units(order.used + order.claim.notional).unwrap_or(i64::MAX)
         } else {
             0

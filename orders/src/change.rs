@@ -2,10 +2,12 @@
 //! never held back by one; nothing follows a cancel.
 
 use crate::config::SelfMatch;
+use crate::control::Stop;
 use crate::exposure::shared_units;
 use crate::order::{Order, PendingCancel, PendingReplace};
 use crate::report::{ForVenue, OrderStatus, Report};
-use crate::risk::{Reference, Terms};
+use crate::risk::{self, Reference, Terms};
+use crate::stake::{AccountPlace, Need, Stake};
 use crate::state::{Named, Orders};
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, OrderId, OrderTerms, OrderType, Price,
@@ -36,11 +38,13 @@ struct Replacement {
     version: u64,
     slot: u32,
     venue: VenueId,
-    account: AccountId,
+    account: u32,
     /// The price at which the order would count for exposure.
     weight_price: Price,
-    /// What it takes of its account's shared limit, 1e-4.
-    need: i64,
+    /// What it takes of its account's shared limits.
+    need: Need,
+    /// What the account's position is valued at from then on; 0 where it is not, or stays as it is.
+    mark: Price,
     /// It does more than take lots off: it counts for rates.
     is_limited: bool,
 }
@@ -133,22 +137,30 @@ impl Orders {
         }
         let is_same_price = replace.price == order.price && terms.extra.stop_price == order.terms.stop_price;
         let is_limited = !is_same_price || replace.quantity > order.quantity;
+        let mut mark = Price(0);
         let weight_price = if is_limited {
             let account = &self.accounts[order.account as usize];
             let session = &self.sessions[order.session as usize];
-            if self.firm_killed || account.killed || session.killed {
-                return Err(Reason::Killed);
+            let stop = self.stop_for(account, session);
+            if stop != Stop::Off {
+                let more = replace.quantity.0.saturating_sub(order.quantity.0);
+                self.check_stop(stop, order.account, order.instrument, order.side, more)?;
             }
             if venue.slots.is_some_and(|slots| venue.open_orders > slots) {
                 return Err(Reason::NoVenueSlot);
             }
-            if !session.rate.allows(now) || !account.rate.allows(now) {
+            self.check_restrictions(order.instrument, order.account, order.session)?;
+            terms.check_short_sale(account)?;
+            if !session.rate.allows(now) || !account.rate.allows(now) || !instrument.rate.allows(now) {
                 return Err(Reason::RateLimit);
             }
-            let weight = terms.check_limits(now, instrument, &account.limits, reference)?;
+            let weight = terms.check_limits(now, instrument, account, session, reference)?;
             let more = replace.quantity.0.saturating_sub(order.quantity.0);
             if more > 0 {
                 self.check_position(account, order.position, order.side, more)?;
+            }
+            if account.valued {
+                mark = risk::mark(now, instrument, reference)?;
             }
             weight.price
         } else {
@@ -162,9 +174,10 @@ impl Orders {
             version: self.version,
             slot,
             venue: order.venue,
-            account: self.accounts[order.account as usize].id,
+            account: order.account,
             weight_price,
-            need: self.need_beyond_held(order, &replace, weight_price)?,
+            need: self.need_beyond_held(order, &replace, weight_price, mark)?,
+            mark,
             is_limited,
         }))
     }
@@ -198,6 +211,7 @@ impl Orders {
             slot,
             weight_price,
             need,
+            mark,
             is_limited,
             ..
         }) = replace;
@@ -207,7 +221,7 @@ impl Orders {
         let order = self.table.order_mut(slot);
         order.last_number = number;
         order.updated = now;
-        order.held += need;
+        order.held += need.stake.notional;
         order.replace = Some(PendingReplace {
             number,
             client_order_id: replace.client_order_id,
@@ -216,15 +230,22 @@ impl Orders {
             terms: replace.terms,
             weight_price,
         });
-        let (account, session, venue) = (order.account, order.session, order.venue);
+        let (account, session, venue, instrument) = (order.account, order.session, order.venue, order.instrument);
         let (order_id, venue_number) = (OrderId(order.number), order.venue_number);
-        self.accounts[account as usize].exposure.held += need;
+        let position = order.position;
+        self.accounts[account as usize].exposure.held += need.stake.notional;
+        if mark.0 != 0 {
+            self.positions.entry_mut(position).mark = mark;
+        }
         if is_limited {
             self.accounts[account as usize].rate.take(now);
             self.sessions[session as usize].rate.take(now);
+            self.instruments[instrument as usize].rate.take(now);
         }
         self.by_client_id.insert(replace.client_order_id.0, session, slot);
         self.follow_terms(slot);
+        // Reserved already.
+        self.accounts[account as usize].unsettled = Stake::NONE;
         ForVenue {
             venue,
             order_id,
@@ -369,10 +390,17 @@ impl Orders {
         self.sent(exec, 0, OrderStatus::Rejected)
     }
 
-    /// What an order with this replace pending needs beyond what it holds of its account's shared limit.
-    fn need_beyond_held(&self, order: &Order, replace: &ReplaceOrder, weight_price: Price) -> Result<i64, Reason> {
-        if self.accounts[order.account as usize].limits.max_open_notional.is_none() {
-            return Ok(0);
+    /// What an order with this replace pending needs beyond what it holds of its account's shared limits.
+    fn need_beyond_held(
+        &self,
+        order: &Order,
+        replace: &ReplaceOrder,
+        weight_price: Price,
+        mark: Price,
+    ) -> Result<Need, Reason> {
+        let account = &self.accounts[order.account as usize];
+        if !account.shared_limit {
+            return Ok(Need::default());
         }
         let changed = Order {
             replace: Some(PendingReplace {
@@ -385,8 +413,21 @@ impl Orders {
             }),
             ..*order
         };
-        let need = shared_units(order.used + changed.claim().notional).ok_or(Reason::SharedLimit)?;
-        Ok((need - order.held).max(0))
+        let claim = changed.claim();
+        let notional = shared_units(order.used + claim.notional).ok_or(Reason::SharedLimit)?;
+        let mut need = Need::default();
+        need.stake.notional = (notional - order.held).max(0);
+        if account.valued {
+            let mut held = *self.positions.entry(order.position);
+            held.change(order.side, order.claim, claim);
+            if mark.0 != 0 {
+                held.mark = mark;
+            }
+            // One that only takes lots off is no reason to look at losses.
+            need.reduces = mark.0 == 0 || held.worst(order.side, 0) == 0;
+            need.stake.take_value(&held.value(), &held.stake);
+        }
+        Ok(need)
     }
 }
 
@@ -405,6 +446,9 @@ impl Order {
         let order_type = self.type_now();
         if order_type == OrderType::Market || self.time_in_force.is_immediate() {
             return Err(Reason::UnsupportedOrder);
+        }
+        if (replace.terms.short_sale, replace.terms.located) != (self.terms.short_sale, self.terms.located) {
+            return Err(Reason::OrderMismatch);
         }
         if self.triggered {
             replace.terms = OrderTerms {
@@ -446,15 +490,15 @@ impl ReplaceScreened {
 
     /// Whose order it is.
     #[must_use]
-    pub const fn account(&self) -> AccountId {
-        self.0.account
+    pub const fn account(&self) -> AccountPlace {
+        AccountPlace(self.0.account)
     }
 
-    /// What the replace takes of its account's limit that spans shards beyond what its order holds already, 1e-4, rounded
-    /// against the client; see [`Routed::shared_need`](crate::Routed::shared_need).
+    /// What the replace takes of its account's limits that span shards beyond what its order holds already, rounded against
+    /// the client; see [`Routed::need`](crate::Routed::need).
     #[must_use]
-    pub const fn shared_need(&self) -> i64 {
-        self.0.need
+    pub const fn need(&self) -> &Need {
+        &self.0.need
     }
 }
 

@@ -5,7 +5,10 @@
 
 use crate::limit_table::Limit;
 use crate::limit_value::{LimitError, LimitValue};
-use crate::limits::{BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX};
+use crate::limits::{
+    BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX, RESTRICTED_CLASSES_MAX,
+};
+use crate::rate::Rate;
 use alloc::vec::Vec;
 use core::fmt;
 use types::{
@@ -40,9 +43,15 @@ pub struct OrdersConfig {
     pub capacity: Capacity,
 }
 
-/// Limits for all orders of this shard. There are none yet.
+/// Limits for all orders of all shards. They are held outside, see [`Routed::need`](crate::Routed::need). One that is not there at
+/// the start is not counted, and cannot be set later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FirmLimits {}
+pub struct FirmLimits {
+    /// Most notional of open orders and of what traded this day, 1e-9.
+    pub max_open_notional: Option<Notional>,
+    /// Most orders open at a time.
+    pub max_open_orders: Option<u32>,
+}
 
 /// Limits for the orders in an instrument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,12 +62,42 @@ pub struct InstrumentLimits {
     pub max_notional: Notional,
     /// How far a limit may be from the reference price, either way; `None` lets every price pass.
     pub collar: Option<Collar>,
+    /// Which price is the reference.
+    pub reference: ReferenceChoice,
     /// A reference price older than this is stale.
     pub stale_after: Duration,
     /// What holds when the reference price is missing or stale.
     pub missing_reference: MissingReference,
     /// Whether market orders are allowed.
     pub market_orders: bool,
+    /// Whether nobody may send new orders.
+    pub restricted: bool,
+    /// What holds for orders at the opening and at the close in the place of the above.
+    pub auction: AuctionLimits,
+    /// Most new orders and replaces of all accounts in a time.
+    pub rate: RateLimit,
+}
+
+/// Limits for orders that trade in an auction alone: those whose time in force is at the opening or at the close.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AuctionLimits {
+    /// Most lots in one order; `None`: as for other orders.
+    pub max_quantity: Option<Quantity>,
+    /// Most notional in one order, 1e-9; `None`: as for other orders.
+    pub max_notional: Option<Notional>,
+    /// As [`InstrumentLimits::collar`]; `None`: as for other orders.
+    pub collar: Option<Option<Collar>>,
+}
+
+/// Which price of the market collars measure from, and market orders count at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReferenceChoice {
+    /// [`Reference::price`](crate::Reference::price).
+    Mid,
+    /// [`Reference::last`](crate::Reference::last).
+    Last,
+    /// The reference price of the instrument master; it is never stale.
+    Master,
 }
 
 /// The greatest distance of a limit from the reference price. When both are given, both hold.
@@ -80,12 +119,23 @@ pub enum MissingReference {
 }
 
 /// A trading account.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AccountConfig {
     /// Its number.
     pub id: AccountId,
     /// Its limits on this shard.
     pub limits: AccountLimits,
+    /// What it may not trade.
+    pub restrictions: Restrictions,
+}
+
+/// Instruments that an account or a session may send no new orders in.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Restrictions {
+    /// All instruments of these classes; each below [`RESTRICTED_CLASSES_MAX`].
+    pub classes: Vec<LimitClass>,
+    /// These instruments. Those of other shards are passed over.
+    pub instruments: Vec<InstrumentId>,
 }
 
 /// Limits for the orders of an account. Those of the instrument hold as well.
@@ -100,11 +150,46 @@ pub struct AccountLimits {
     /// Most lots that the account may come to hold in an instrument, long or short, if all its open orders trade. Counted
     /// from the start of the day. `None`: any number.
     pub max_position: Option<Quantity>,
+    /// The same for what it holds long alone.
+    pub max_long: Option<Quantity>,
+    /// The same for what it holds short alone.
+    pub max_short: Option<Quantity>,
+    /// Whether it may sell short.
+    pub short_sales: ShortSales,
     /// Most new orders and replaces in a time.
     pub rate: RateLimit,
-    /// Most notional of open orders and of what traded this day, 1e-9, over all shards. It is held outside: with it every
-    /// order needs a reservation, see [`Routed::shared_need`](crate::Routed::shared_need).
+    /// Most notional of open orders and of what traded this day, 1e-9, over all shards. Limits that span shards are held
+    /// outside: with one of them every order needs a reservation, see [`Routed::need`](crate::Routed::need). One that is
+    /// not there at the start is not counted, and cannot be set later.
     pub max_open_notional: Option<Notional>,
+    /// Most value of all positions together, each the larger of long and short with its open orders, 1e-9, over all shards.
+    pub max_gross: Option<Notional>,
+    /// Most value of what was bought less what was sold, or the other way round, each with the open orders of its side, 1e-9,
+    /// over all shards.
+    pub max_net: Option<Notional>,
+    /// Most that it may lose in a day, what is held at its value, 1e-9, over all shards.
+    pub max_loss: Option<Notional>,
+}
+
+/// Whether an account may sell short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShortSales {
+    /// It may not.
+    Never,
+    /// Only what it has located.
+    WithLocate,
+    /// It may.
+    Allowed,
+}
+
+/// How often a session may send the same order: the same instrument, account, side, type, time in force, price, stop price
+/// and quantity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RepeatLimit {
+    /// So many times, the first included: 1 to [`REPEATS_MAX`]. `None`: any number.
+    pub orders: Option<u32>,
+    /// In any time as long as this. Not 0, and there with `orders`.
+    pub within: Option<Duration>,
 }
 
 /// Most new orders and replaces in a time. Cancels are never held back, nor replaces that only take lots off.
@@ -131,6 +216,8 @@ pub struct SessionConfig {
     pub cancel_on_disconnect: bool,
     /// Its limits on this shard.
     pub limits: SessionLimits,
+    /// What it may not trade.
+    pub restrictions: Restrictions,
 }
 
 /// Limits for the orders of a session. Those of the account and the instrument hold as well.
@@ -138,8 +225,14 @@ pub struct SessionConfig {
 pub struct SessionLimits {
     /// Most orders open at a time.
     pub max_open_orders: u32,
+    /// Most lots in one order; `None`: what instrument and account allow.
+    pub max_quantity: Option<Quantity>,
+    /// Most notional in one order, 1e-9; `None`: what instrument and account allow.
+    pub max_notional: Option<Notional>,
     /// Most new orders and replaces in a time.
     pub rate: RateLimit,
+    /// How often it may send the same order.
+    pub repeats: RepeatLimit,
 }
 
 /// Self-match prevention: what happens when a new order could trade with open ones of its own owner. The mode of the new
@@ -232,8 +325,10 @@ pub enum ConfigError {
     UnknownSession(SessionId),
     /// The session names an account twice.
     RepeatedAccount(SessionId, AccountId),
-    /// A limit of the session is zero, or a rate lacks its other half.
+    /// A limit of the session is zero or too high, or lacks its other half.
     InvalidSessionLimit(SessionId),
+    /// An account or a session is restricted in a class above [`RESTRICTED_CLASSES_MAX`].
+    RestrictedClass(LimitClass),
     /// An instrument or a route names a venue that is not there.
     UnknownVenue(VenueId),
     /// Two routes have the same key.
@@ -246,18 +341,33 @@ pub enum ConfigError {
 }
 
 impl FirmLimits {
-    pub(crate) const fn are_valid(&self) -> bool {
-        true
+    pub(crate) fn are_valid(&self) -> bool {
+        self.max_open_notional
+            .is_none_or(|notional| notional.0 > 0 && notional <= NOTIONAL_MAX)
+            && self.max_open_orders != Some(0)
     }
 }
 
 impl InstrumentLimits {
-    pub(crate) const fn are_valid(&self) -> bool {
-        let collar_has_width = match self.collar {
+    pub(crate) fn are_valid(&self) -> bool {
+        let auction = &self.auction;
+        Collar::is_valid(self.collar)
+            && self.rate.is_valid()
+            && auction.collar.is_none_or(Collar::is_valid)
+            && sizes_are_valid(
+                auction.max_quantity.unwrap_or(self.max_quantity),
+                auction.max_notional.unwrap_or(self.max_notional),
+            )
+            && sizes_are_valid(self.max_quantity, self.max_notional)
+    }
+}
+
+impl Collar {
+    const fn is_valid(collar: Option<Self>) -> bool {
+        match collar {
             Some(collar) => collar.basis_points.is_some() || collar.ticks.is_some(),
             None => true,
-        };
-        collar_has_width && sizes_are_valid(self.max_quantity, self.max_notional)
+        }
     }
 }
 
@@ -265,18 +375,92 @@ impl AccountLimits {
     pub(crate) fn are_valid(&self) -> bool {
         sizes_are_valid(self.max_quantity, self.max_notional)
             && self.max_open_orders > 0
-            && self.max_position.is_none_or(|position| !position.is_zero())
-            && self
-                .max_open_notional
-                .is_none_or(|notional| notional.0 > 0 && notional <= NOTIONAL_MAX)
+            && [self.max_position, self.max_long]
+                .into_iter()
+                .flatten()
+                .all(|position| !position.is_zero())
+            && [self.max_open_notional, self.max_gross, self.max_net, self.max_loss]
+                .into_iter()
+                .flatten()
+                .all(|notional| notional.0 > 0 && notional <= NOTIONAL_MAX)
             && self.rate.is_valid()
+    }
+
+    /// Whether its positions are valued, so that there must be a reference price for each of its orders.
+    pub(crate) const fn are_valued(&self) -> bool {
+        self.max_gross.is_some() || self.max_net.is_some() || self.max_loss.is_some()
+    }
+
+    /// Whether one of its limits spans shards.
+    pub(crate) const fn are_shared(&self) -> bool {
+        self.max_open_notional.is_some() || self.are_valued()
     }
 }
 
 impl SessionLimits {
-    pub(crate) const fn are_valid(&self) -> bool {
-        self.max_open_orders > 0 && self.rate.is_valid()
+    pub(crate) fn are_valid(&self) -> bool {
+        let quantity = self.max_quantity.unwrap_or(Quantity(1));
+        let notional = self.max_notional.unwrap_or(Notional(1));
+        self.max_open_orders > 0
+            && sizes_are_valid(quantity, notional)
+            && self.rate.is_valid()
+            && self.repeats.is_valid()
     }
+}
+
+impl ReferenceChoice {
+    /// All, in their order.
+    pub(crate) const ALL: [Self; 3] = [Self::Mid, Self::Last, Self::Master];
+
+    /// As a config has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Mid => "mid",
+            Self::Last => "last",
+            Self::Master => "master",
+        }
+    }
+}
+
+impl ShortSales {
+    /// All, in their order.
+    pub(crate) const ALL: [Self; 3] = [Self::Never, Self::WithLocate, Self::Allowed];
+
+    /// As a config has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::WithLocate => "with_locate",
+            Self::Allowed => "allowed",
+        }
+    }
+}
+
+impl RepeatLimit {
+    /// Any number of times.
+    pub const NONE: Self = Self {
+        orders: None,
+        within: None,
+    };
+
+    fn is_valid(&self) -> bool {
+        match (self.orders, self.within) {
+            (None, None) => true,
+            (Some(orders), Some(within)) => (1..=REPEATS_MAX).contains(&orders) && within.0 > 0,
+            // A session that may repeat what it likes keeps the time that it had.
+            (None, Some(_)) => true,
+            (Some(_), None) => false,
+        }
+    }
+}
+
+impl AuctionLimits {
+    /// As for other orders.
+    pub const NONE: Self = Self {
+        max_quantity: None,
+        max_notional: None,
+        collar: None,
+    };
 }
 
 impl RateLimit {
@@ -327,8 +511,16 @@ impl fmt::Display for ConfigError {
             Self::UnknownSession(id) => write!(f, "session {id} is not among the sessions"),
             Self::RepeatedAccount(session, id) => write!(f, "session {session} has account {id} twice"),
             Self::InvalidSessionLimit(id) => {
-                write!(f, "a limit of session {id} is zero, or a rate lacks its other half")
+                write!(
+                    f,
+                    "a limit of session {id} is zero or too high, or lacks its other half"
+                )
             }
+            Self::RestrictedClass(class) => write!(
+                f,
+                "limit class {} cannot be restricted, only the first {RESTRICTED_CLASSES_MAX} can",
+                class.0
+            ),
             Self::UnknownVenue(id) => write!(f, "venue {id} is not among the venues"),
             Self::DuplicateRoute(key) => write!(f, "two routes for {key:?}"),
             Self::NoDecrement(session, venue) => write!(
@@ -353,8 +545,9 @@ pub(crate) struct InstrumentState {
     pub(crate) lot_size: u32,
     /// Where its orders go unless account or session say otherwise.
     pub(crate) venue: VenueId,
-    pub(crate) limits: InstrumentLimits,
     pub(crate) class: LimitClass,
+    pub(crate) limits: InstrumentLimits,
     /// Which of its limits are its own and not its class's: a bit for each, by their numbers.
     pub(crate) own: u64,
+    pub(crate) rate: Rate,
 }

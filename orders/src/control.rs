@@ -24,6 +24,18 @@ pub enum KillScope {
     Session(SessionId),
 }
 
+/// What a kill switch lets pass. Of several that concern an order the strictest holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Stop {
+    /// Everything.
+    Off = 0,
+    /// Orders that can only make what the account holds of the instrument smaller, whatever else of it is open.
+    ReduceOnly = 1,
+    /// No new orders.
+    All = 2,
+}
+
 impl Orders {
     /// Takes a client's mass cancel and gives the answer. The cancels follow by [`poll_cancel`](Self::poll_cancel).
     pub fn mass_cancel(&mut self, mass: &MassCancel) -> Report {
@@ -106,8 +118,19 @@ impl Orders {
     /// # Errors
     /// [`Reason::UnknownAccount`] or [`Reason::WrongSession`]: there is none such.
     pub fn kill(&mut self, scope: KillScope) -> Result<(), Reason> {
-        self.set_killed(scope, true)?;
+        self.set_stop(scope, Stop::All)?;
         self.queue_scope(scope, Reason::Killed);
+        Ok(())
+    }
+
+    /// As [`kill`](Self::kill), but new orders are taken that can only make smaller what their account holds. What it held
+    /// before this day is not known here and does not count.
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill).
+    pub fn let_reduce(&mut self, scope: KillScope) -> Result<(), Reason> {
+        self.set_stop(scope, Stop::ReduceOnly)?;
+        self.queue_scope(scope, Reason::ReduceOnly);
         Ok(())
     }
 
@@ -122,21 +145,22 @@ impl Orders {
         Ok(())
     }
 
-    /// Whether the kill switch of exactly this scope is on.
+    /// Whether the kill switch of exactly this scope is on, and what it lets pass.
     ///
     /// # Errors
     /// As [`kill`](Self::kill).
-    pub fn is_killed(&self, scope: KillScope) -> Result<bool, Reason> {
-        self.check_scope(scope)?;
-        Ok(match scope {
-            KillScope::Firm => self.firm_killed,
-            KillScope::Account(id) => self
-                .any_account(id)
-                .is_some_and(|account| self.accounts[account].killed),
-            KillScope::Session(id) => self
-                .session(id)
-                .is_some_and(|session| self.sessions[session as usize].killed),
-        })
+    pub fn stop(&self, scope: KillScope) -> Result<Stop, Reason> {
+        match scope {
+            KillScope::Firm => Ok(self.firm_stop),
+            KillScope::Account(id) => {
+                let account = self.any_account(id).ok_or(Reason::UnknownAccount)?;
+                Ok(self.accounts[account].stop)
+            }
+            KillScope::Session(id) => {
+                let session = self.session(id).ok_or(Reason::WrongSession)?;
+                Ok(self.sessions[session as usize].stop)
+            }
+        }
     }
 
     /// Turns the kill switch of this scope off. Those of other scopes stay as they are.
@@ -144,7 +168,7 @@ impl Orders {
     /// # Errors
     /// As [`kill`](Self::kill).
     pub fn revive(&mut self, scope: KillScope) -> Result<(), Reason> {
-        self.set_killed(scope, false)
+        self.set_stop(scope, Stop::Off)
     }
 
     /// A trading day begins: the orders of the last one end, but for those that are good till they are cancelled or till a
@@ -163,10 +187,8 @@ impl Orders {
             self.by_client_id.remove(id.0, session);
         }
         for account in &mut self.accounts {
-            let used = core::mem::take(&mut account.exposure.used);
-            if used > 0 {
-                sink.release(account.id, used);
-            }
+            account.unsettled.notional -= core::mem::take(&mut account.exposure.used);
+            account.unsettled -= core::mem::take(&mut account.exposure.stake);
         }
         self.positions.clear();
         self.own.clear();
@@ -174,8 +196,11 @@ impl Orders {
             let mut next = self.sessions[session].orders.first();
             while let Some(slot) = next {
                 next = self.session_links.after(slot);
-                self.carry_over(slot, sink);
+                self.carry_over(slot);
             }
+        }
+        for account in (0..).take(self.accounts.len()) {
+            self.settle(account, sink);
         }
     }
 
@@ -208,17 +233,22 @@ impl Orders {
     }
 
     /// Enters an order that lives on in the tables of the new day. What it traded before counts no more.
-    fn carry_over<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+    fn carry_over(&mut self, slot: u32) {
         let order = self.table.order_mut(slot);
         order.used = 0;
         let order = *order;
         let position = match self.positions.find(order.account, order.instrument) {
-            NIL => self.positions.open(order.account, order.instrument),
+            NIL => self.positions.open(order.account, order.instrument, order.lot_size),
             position => position,
         };
         let exposure = self.positions.entry_mut(position);
         exposure.open_orders += 1;
         exposure.change(order.side, Claim::default(), order.claim);
+        let account = &mut self.accounts[order.account as usize];
+        if account.valued {
+            exposure.mark = order.weight_price;
+            account.restake(exposure);
+        }
         let book = match order.book {
             NIL => NIL,
             _ => {
@@ -239,9 +269,7 @@ impl Orders {
             0
         };
         account.exposure.held -= order.held - held;
-        if order.held > held {
-            sink.release(account.id, order.held - held);
-        }
+        account.unsettled.notional -= order.held - held;
         let order = self.table.order_mut(slot);
         (order.position, order.book, order.held) = (position, book, held);
     }
@@ -328,17 +356,17 @@ impl Orders {
         if is_known { Ok(()) } else { Err(reason) }
     }
 
-    fn set_killed(&mut self, scope: KillScope, killed: bool) -> Result<(), Reason> {
+    fn set_stop(&mut self, scope: KillScope, stop: Stop) -> Result<(), Reason> {
         self.version += 1;
         match scope {
-            KillScope::Firm => self.firm_killed = killed,
+            KillScope::Firm => self.firm_stop = stop,
             KillScope::Account(id) => {
                 let account = self.any_account(id).ok_or(Reason::UnknownAccount)?;
-                self.accounts[account].killed = killed;
+                self.accounts[account].stop = stop;
             }
             KillScope::Session(id) => {
                 let session = self.session(id).ok_or(Reason::WrongSession)?;
-                self.sessions[session as usize].killed = killed;
+                self.sessions[session as usize].stop = stop;
             }
         }
         Ok(())

@@ -1,12 +1,16 @@
 //! A new order on its way in: checked, screened, routed, accepted; or refused.
 
 use crate::config::SelfMatch;
+use crate::control::Stop;
 use crate::exposure::{Claim, Exposure, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
+use crate::repeats::Repeat;
 use crate::report::{ForVenue, OrderStatus, Report};
-use crate::risk::{Reference, Terms, Weight};
-use crate::state::{AccountState, Orders};
+use crate::restricted::Who;
+use crate::risk::{self, Reference, Terms, Weight};
+use crate::stake::{AccountPlace, Need, Stake};
+use crate::state::{AccountState, Orders, SessionState};
 use types::{
     ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, Side,
     Timestamp, VenueId,
@@ -41,8 +45,13 @@ struct Candidate {
     /// [`NIL`] when the owner had no order in the instrument yet, or the order never rests.
     book: u32,
     weight: Weight,
-    /// What it takes of its account's shared limit, 1e-4.
-    need: i64,
+    /// For a session whose repeated orders are limited.
+    repeat: Option<Repeat>,
+    /// What it takes of its account's shared limits.
+    need: Need,
+    /// What the account's position is valued at from then on, and what it then takes; nothing where it is not.
+    mark: Price,
+    value: Stake,
     /// Whether own orders are to be cancelled before it may go.
     must_wait: bool,
 }
@@ -67,10 +76,13 @@ impl Orders {
         let account = &self.accounts[account_index as usize];
         let terms = Terms::of(order);
         terms.check_form(now, instrument)?;
-        if self.firm_killed || account.killed || session.killed {
-            return Err(Reason::Killed);
+        let stop = self.stop_for(account, session);
+        if stop != Stop::Off {
+            self.check_stop(stop, account_index, instrument_index, order.side, order.quantity.0)?;
         }
-        if !session.rate.allows(now) || !account.rate.allows(now) {
+        self.check_restrictions(instrument_index, account_index, session_index)?;
+        terms.check_short_sale(account)?;
+        if !session.rate.allows(now) || !account.rate.allows(now) || !instrument.rate.allows(now) {
             return Err(Reason::RateLimit);
         }
         if session.orders.length() >= session.limits.max_open_orders
@@ -78,19 +90,39 @@ impl Orders {
         {
             return Err(Reason::MaxOpenOrders);
         }
-        let weight = terms.check_limits(now, instrument, &account.limits, reference)?;
+        let mut repeat = None;
+        if session.limits.repeats.orders.is_some() {
+            let found = session.repeats.find(order);
+            if !session.repeats.allows(now, found) {
+                return Err(Reason::RepeatedOrder);
+            }
+            repeat = Some(found);
+        }
+        let weight = terms.check_limits(now, instrument, account, session, reference)?;
         let position = self.positions.find(account_index, instrument_index);
-        self.check_position(account, position, order.side, order.quantity.0)?;
+        let worst = self.check_position(account, position, order.side, order.quantity.0)?;
         let has_room =
             self.table.has_room() && self.numbers.has_room() && (position != NIL || self.positions.has_room());
         if !has_room {
             return Err(Reason::OrderTableFull);
         }
-        let need = if account.limits.max_open_notional.is_some() {
-            shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?
-        } else {
-            0
-        };
+        let mut need = Need::default();
+        let (mut mark, mut value) = (Price(0), Stake::NONE);
+        if account.shared_limit {
+            need.stake.notional = shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?;
+            need.stake.orders = 1;
+        }
+        if account.valued {
+            mark = risk::mark(now, instrument, reference)?;
+            let nothing = Exposure::none(account_index, instrument.lot_size);
+            let held = match position {
+                NIL => &nothing,
+                entry => self.positions.entry(entry),
+            };
+            need.reduces = worst == 0;
+            value = held.value_with(order.side, order.quantity.0, mark);
+            need.stake.take_value(&value, &held.stake);
+        }
         Ok(RiskChecked(Candidate {
             order: *order,
             version: self.version,
@@ -100,12 +132,56 @@ impl Orders {
             position,
             book: NIL,
             weight,
+            repeat,
             need,
+            mark,
+            value,
             must_wait: false,
         }))
     }
 
-    /// Whether the account may come to hold so many lots more on a side. `position` may be [`NIL`].
+    /// The strictest of the switches that concern an order.
+    #[inline]
+    pub(crate) fn stop_for(&self, account: &AccountState, session: &SessionState) -> Stop {
+        self.firm_stop.max(account.stop).max(session.stop)
+    }
+
+    /// Whether a switch lets an order pass that buys or sells so many lots more.
+    #[cold]
+    pub(crate) fn check_stop(
+        &self,
+        stop: Stop,
+        account: u32,
+        instrument: u32,
+        side: Side,
+        more: u64,
+    ) -> Result<(), Reason> {
+        let reduces = || match self.positions.find(account, instrument) {
+            NIL => false,
+            entry => self.positions.entry(entry).worst(side, more) == 0,
+        };
+        match stop {
+            Stop::Off => Ok(()),
+            Stop::ReduceOnly if reduces() => Ok(()),
+            Stop::ReduceOnly => Err(Reason::ReduceOnly),
+            Stop::All => Err(Reason::Killed),
+        }
+    }
+
+    /// Whether everybody, the account and the session may send orders in the instrument.
+    #[inline]
+    pub(crate) fn check_restrictions(&self, instrument: u32, account: u32, session: u32) -> Result<(), Reason> {
+        let state = &self.instruments[instrument as usize];
+        let of_account = &self.accounts[account as usize].restricted;
+        let of_session = &self.sessions[session as usize].restricted;
+        let is_closed = state.limits.restricted
+            || of_account.covers(state, instrument, &self.restricted_pairs, Who::Account(account))
+            || of_session.covers(state, instrument, &self.restricted_pairs, Who::Session(session));
+        if is_closed { Err(Reason::Restricted) } else { Ok(()) }
+    }
+
+    /// Whether the account may come to hold so many lots more on a side, and how many it could then hold there. `position`
+    /// may be [`NIL`].
     #[inline]
     pub(crate) fn check_position(
         &self,
@@ -113,18 +189,23 @@ impl Orders {
         position: u32,
         side: Side,
         more: u64,
-    ) -> Result<(), Reason> {
-        let Some(limit) = account.limits.max_position else {
-            return Ok(());
+    ) -> Result<u64, Reason> {
+        let limits = &account.limits;
+        let (of_side, reason) = match side {
+            Side::Buy => (limits.max_long, Reason::LongLimit),
+            Side::Sell => (limits.max_short, Reason::ShortLimit),
         };
-        let exposure = match position {
-            NIL => Exposure::default(),
-            entry => *self.positions.entry(entry),
+        let worst = match position {
+            NIL => more,
+            entry => self.positions.entry(entry).worst(side, more),
         };
-        if exposure.worst(side).saturating_add(more) > limit.0 {
+        if of_side.is_some_and(|limit| worst > limit.0) {
+            return Err(reason);
+        }
+        if limits.max_position.is_some_and(|limit| worst > limit.0) {
             return Err(Reason::PositionLimit);
         }
-        Ok(())
+        Ok(worst)
     }
 
     /// First stage: whether the order could trade with open ones of its owner, and what its session wants then.
@@ -252,7 +333,7 @@ impl Orders {
             quantity: order.quantity,
             terms: order.terms,
             claim,
-            held: candidate.need,
+            held: candidate.need.stake.notional,
             accepted: now,
             updated: now,
             trigger: order.trigger,
@@ -275,8 +356,12 @@ impl Orders {
         self.by_client_id
             .insert(order.client_order_id.0, candidate.session, slot);
         self.accounts[candidate.account as usize].rate.take(now);
+        self.instruments[candidate.instrument as usize].rate.take(now);
         let session = &mut self.sessions[candidate.session as usize];
         session.rate.take(now);
+        if let Some(repeat) = candidate.repeat {
+            session.repeats.take(now, repeat);
+        }
         session.last_client_order_id = order.client_order_id;
         self.venues[usize::from(venue.0)].open_orders += 1;
         self.session_links.push_back(&mut session.orders, slot);
@@ -339,17 +424,25 @@ impl Orders {
     #[inline]
     fn enter_exposure(&mut self, candidate: &Candidate, claim: Claim) -> u32 {
         let side = candidate.order.side;
-        let account = &mut self.accounts[candidate.account as usize].exposure;
-        account.open_orders += 1;
-        account.held += candidate.need;
-        account.change(side, Claim::default(), claim);
         let position = match candidate.position {
-            NIL => self.positions.open(candidate.account, candidate.instrument),
+            NIL => {
+                let lot_size = self.instruments[candidate.instrument as usize].lot_size;
+                self.positions.open(candidate.account, candidate.instrument, lot_size)
+            }
             position => position,
         };
+        let account = &mut self.accounts[candidate.account as usize];
+        account.exposure.open_orders += 1;
+        account.exposure.held += candidate.need.stake.notional;
+        account.exposure.change(side, Claim::default(), claim);
         let exposure = self.positions.entry_mut(position);
         exposure.open_orders += 1;
         exposure.change(side, Claim::default(), claim);
+        if account.valued {
+            exposure.mark = candidate.mark;
+            account.exposure.stake.take_value(&candidate.value, &exposure.stake);
+            exposure.stake = candidate.value;
+        }
         position
     }
 
@@ -379,15 +472,21 @@ impl Routed {
         self.candidate.must_wait
     }
 
-    /// What the order takes of its account's limit that spans shards, 1e-4, rounded against the client; 0 when the account
+    /// What the order takes of its account's limits that span shards, rounded against the client; nothing when the account
     /// has none.
     ///
-    /// The caller reserves that much before it accepts the order, and refuses it with [`Reason::SharedLimit`] when it
-    /// cannot. From acceptance on [`Sink::release`](crate::Sink::release) gives back what is not needed any more. What
-    /// traded stays reserved until the day's roll, so that the limit bounds open and traded notional together.
+    /// The caller reserves that much before it accepts the order, and refuses it with the limit's reason when it cannot.
+    /// From acceptance on [`Sink::settle`](crate::Sink::settle) tells every change. Notional that traded stays reserved until
+    /// the day's roll, so that its limit bounds open and traded notional together.
     #[must_use]
-    pub const fn shared_need(&self) -> i64 {
-        self.candidate.need
+    pub const fn need(&self) -> &Need {
+        &self.candidate.need
+    }
+
+    /// Whose order it is.
+    #[must_use]
+    pub const fn account(&self) -> AccountPlace {
+        AccountPlace(self.candidate.account)
     }
 }
 

@@ -4,10 +4,11 @@
 //! entered when the order is accepted, corrected when the order changes, and taken out when it ends.
 
 use crate::map::{Map, NIL};
+use crate::stake::{Stake, UNIT, small_units_up, units_down, units_up};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::{AddAssign, SubAssign};
-use types::{Notional, Quantity, Side};
+use types::{Notional, Price, Quantity, Side};
 
 /// What an account has open and has traded in one instrument.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -26,6 +27,19 @@ pub struct Exposure {
     pub bought: Quantity,
     /// Lots sold this day.
     pub sold: Quantity,
+    /// What they cost together, 1e-9.
+    pub bought_notional: Notional,
+    /// What they brought together, 1e-9.
+    pub sold_notional: Notional,
+    /// What the position is valued at, 1e-9: the reference price when the account last had an order checked here, or the price
+    /// of its last trade, whichever was later. 0 when the account has no limit that asks for it.
+    pub mark: Price,
+    /// What it takes of the account's limits by its value.
+    pub(crate) stake: Stake,
+    /// Whose it is: the account's index.
+    pub(crate) account: u32,
+    /// Of the instrument.
+    pub(crate) lot_size: u32,
 }
 
 /// What an account has open in all instruments of the shard.
@@ -41,6 +55,8 @@ pub struct AccountExposure {
     pub held: i64,
     /// What ended orders used up of that limit by trading this day, 1e-4.
     pub used: i64,
+    /// What its positions on this shard take of limits by their value; nothing of notional and orders.
+    pub stake: Stake,
 }
 
 /// What one order adds to the open side of an exposure.
@@ -79,9 +95,9 @@ impl Positions {
     }
 
     /// Makes the entry of the pair; [`has_room`](Self::has_room) was seen before.
-    pub(crate) fn open(&mut self, account: u32, instrument: u32) -> u32 {
+    pub(crate) fn open(&mut self, account: u32, instrument: u32, lot_size: u32) -> u32 {
         let entry = u32::try_from(self.index.length()).unwrap_or(NIL);
-        self.entries[entry as usize] = Exposure::default();
+        self.entries[entry as usize] = Exposure::none(account, lot_size);
         self.index.insert(u64::from(account), instrument, entry);
         entry
     }
@@ -112,6 +128,72 @@ impl Positions {
 }
 
 impl Exposure {
+    /// Of an account that had no order in an instrument yet.
+    #[inline]
+    pub(crate) fn none(account: u32, lot_size: u32) -> Self {
+        Self {
+            account,
+            lot_size,
+            ..Self::default()
+        }
+    }
+
+    /// What it takes of limits by its value: with all open orders of one side and none of the other.
+    #[inline]
+    pub(crate) fn value(&self) -> Stake {
+        self.value_with(Side::Buy, 0, self.mark)
+    }
+
+    /// The same with so many lots more to buy or sell, at this mark.
+    #[inline]
+    pub(crate) fn value_with(&self, side: Side, more: u64, mark: Price) -> Stake {
+        let (buy, sell) = match side {
+            Side::Buy => (more, 0),
+            Side::Sell => (0, more),
+        };
+        self.small_value(buy, sell, mark)
+            .unwrap_or_else(|| self.large_value(buy, sell, mark))
+    }
+
+    /// In 64 bits, which nearly always suffice; `None` when they do not.
+    #[inline]
+    fn small_value(&self, buy: u64, sell: u64, mark: Price) -> Option<Stake> {
+        let unit = mark.0.checked_mul(i64::from(self.lot_size))?;
+        // A day's lots are far fewer than would overflow a sum: an order has 32 bits of them.
+        let held = self.bought.0.cast_signed().wrapping_sub(self.sold.0.cast_signed());
+        let buy = held.checked_add_unsigned(self.open_buy.0.saturating_add(buy))?;
+        let sell = held
+            .wrapping_neg()
+            .checked_add_unsigned(self.open_sell.0.saturating_add(sell))?;
+        let (long, short) = (buy.checked_mul(unit)?, sell.checked_mul(unit)?);
+        let gained = i64::try_from(self.sold_notional.0 - self.bought_notional.0).ok()?;
+        let profit = held.checked_mul(unit)?.checked_add(gained)?;
+        let (long, short) = (small_units_up(long), small_units_up(short));
+        Some(Stake {
+            gross: long.max(short).max(0),
+            long,
+            short,
+            profit: profit.div_euclid(UNIT),
+            ..Stake::NONE
+        })
+    }
+
+    #[cold]
+    fn large_value(&self, buy: u64, sell: u64, mark: Price) -> Stake {
+        let unit = i128::from(mark.0) * i128::from(self.lot_size);
+        let lots = |quantity: Quantity| i128::from(quantity.0);
+        let held = lots(self.bought) - lots(self.sold);
+        let long = held + lots(self.open_buy) + i128::from(buy);
+        let short = lots(self.open_sell) + i128::from(sell) - held;
+        Stake {
+            gross: units_up(long.max(short).max(0) * unit),
+            long: units_up(long * unit),
+            short: units_up(short * unit),
+            profit: units_down(self.sold_notional.0 - self.bought_notional.0 + held * unit),
+            ..Stake::NONE
+        }
+    }
+
     /// Puts `new` in the place of the claim `old` of an order of this side.
     #[inline]
     pub(crate) fn change(&mut self, side: Side, old: Claim, new: Claim) {
@@ -124,20 +206,31 @@ impl Exposure {
         notional.0 += new.notional - old.notional;
     }
 
-    /// Lots held on a side if all open orders of that side trade and none of the other does.
+    /// Lots held on a side if all open orders of that side trade, so many `more` beside them, and none of the other does.
     #[inline]
-    pub(crate) const fn worst(&self, side: Side) -> u64 {
+    pub(crate) const fn worst(&self, side: Side, more: u64) -> u64 {
         let (traded, open, back) = match side {
             Side::Buy => (self.bought, self.open_buy, self.sold),
             Side::Sell => (self.sold, self.open_sell, self.bought),
         };
-        traded.0.saturating_add(open.0).saturating_sub(back.0)
+        traded
+            .0
+            .saturating_add(open.0)
+            .saturating_add(more)
+            .saturating_sub(back.0)
     }
 
-    pub(crate) fn trade(&mut self, side: Side, lots: Quantity) {
+    pub(crate) fn trade(&mut self, side: Side, lots: Quantity, price: Price) {
+        let notional = i128::from(price.0) * i128::from(lots.0) * i128::from(self.lot_size);
         match side {
-            Side::Buy => self.bought += lots,
-            Side::Sell => self.sold += lots,
+            Side::Buy => {
+                self.bought += lots;
+                self.bought_notional.0 += notional;
+            }
+            Side::Sell => {
+                self.sold += lots;
+                self.sold_notional.0 += notional;
+            }
         }
     }
 }
@@ -152,6 +245,15 @@ impl AccountExposure {
         };
         notional.0 += new.notional - old.notional;
     }
+}
+
+/// Brings what a position takes of limits up to date, and gives the change.
+#[inline]
+pub(crate) fn restaked(exposure: &mut Exposure) -> Stake {
+    let value = exposure.value();
+    let change = value - exposure.stake;
+    exposure.stake = value;
+    change
 }
 
 /// Notional in the unit of limits that span shards, 1e-4, rounded against the client. `None` when it does not fit; no limit
@@ -169,6 +271,36 @@ pub(crate) fn shared_units(notional: i128) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_value_is_the_same_as_a_large_one_and_a_large_one_is_bounded() {
+        let exposure = |bought, sold, open_buy, open_sell, mark| Exposure {
+            bought: Quantity(bought),
+            sold: Quantity(sold),
+            open_buy: Quantity(open_buy),
+            open_sell: Quantity(open_sell),
+            bought_notional: Notional(i128::from(bought) * 77_777),
+            sold_notional: Notional(i128::from(sold) * 88_888),
+            mark: Price(mark),
+            lot_size: 3,
+            ..Exposure::default()
+        };
+        for (bought, sold, open_buy, open_sell) in
+            [(0, 0, 0, 0), (5, 0, 1, 9), (0, 7, 3, 0), (9, 2, 0, 20), (1, 1, 1, 1)]
+        {
+            for mark in [0, 1, 33_333, 33_334, 100_000, 1_000_000_007] {
+                let exposure = exposure(bought, sold, open_buy, open_sell, 7);
+                for (buy, sell) in [(0, 0), (4, 0), (0, 5)] {
+                    let large = exposure.large_value(buy, sell, Price(mark));
+                    assert_eq!(exposure.small_value(buy, sell, Price(mark)), Some(large));
+                }
+            }
+        }
+        let huge = exposure(1 << 60, 0, 1 << 60, 0, i64::MAX);
+        assert_eq!(huge.small_value(0, 0, huge.mark), None);
+        assert_eq!(huge.value().gross, huge.value().long);
+        assert!(huge.value().long >= 1 << 56);
+    }
 
     #[test]
     fn shared_units_round_up() {

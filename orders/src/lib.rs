@@ -33,8 +33,11 @@ mod number;
 mod order;
 mod own;
 mod rate;
+mod repeats;
 mod report;
+mod restricted;
 mod risk;
+mod stake;
 mod state;
 mod status;
 mod terms;
@@ -44,18 +47,23 @@ mod waiting;
 pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
-    AccountConfig, AccountLimits, Capacity, Collar, ConfigError, FirmLimits, InstrumentLimits, MissingReference,
-    OrdersConfig, RateLimit, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, VenueConfig,
+    AccountConfig, AccountLimits, AuctionLimits, Capacity, Collar, ConfigError, FirmLimits, InstrumentLimits,
+    MissingReference, OrdersConfig, RateLimit, ReferenceChoice, RepeatLimit, Restrictions, Route, RouteKey, SelfMatch,
+    SessionConfig, SessionLimits, ShortSales, VenueConfig,
 };
-pub use control::KillScope;
+pub use control::{KillScope, Stop};
 pub use counters::{Anomaly, Counters};
 pub use entry::{RiskChecked, Routed, Screened};
 pub use exposure::{AccountExposure, Exposure};
 pub use limit_table::{Limit, LimitScope};
 pub use limit_value::{LimitError, LimitValue};
-pub use limits::{BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX};
+pub use limits::{
+    BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX,
+    RESTRICTED_CLASSES_MAX,
+};
 pub use order::{OrderState, OrderView};
 pub use report::{ForVenue, OrderStatus, Report, Sink};
 pub use risk::Reference;
+pub use stake::{AccountPlace, Need, Stake};
 pub use state::Orders;
 pub use waiting::{Waiting, WaitingVerdict};

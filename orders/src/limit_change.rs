@@ -59,7 +59,10 @@ impl Orders {
     /// Why not.
     pub fn check_limit(&self, scope: LimitScope, limit: Limit, value: LimitValue) -> Result<(), LimitError> {
         match scope {
-            LimitScope::Firm => self.firm.with(limit, value).map(drop),
+            LimitScope::Firm => {
+                is_counted(self.firm_is_counted, value)?;
+                self.firm.with(limit, value).map(drop)
+            }
             LimitScope::Class(class) => {
                 let limits = self.classes.get(usize::from(class.0)).ok_or(LimitError::UnknownScope)?;
                 limits.with(limit, value)?;
@@ -74,7 +77,14 @@ impl Orders {
             }
             LimitScope::Account(id) => {
                 let account = self.any_account(id).ok_or(LimitError::UnknownScope)?;
-                self.accounts[account].limits.with(limit, value).map(drop)
+                let account = &self.accounts[account];
+                let counted = match limit {
+                    Limit::MaxGross | Limit::MaxNet | Limit::MaxLoss => account.valued,
+                    Limit::MaxOpenNotional => account.shared_limit,
+                    _ => true,
+                };
+                is_counted(counted, value)?;
+                account.limits.with(limit, value).map(drop)
             }
             LimitScope::Session(id) => {
                 let session = self.session(id).ok_or(LimitError::UnknownScope)?;
@@ -105,6 +115,7 @@ impl Orders {
                 let instruments = self.instruments.iter_mut();
                 for instrument in instruments.filter(|one| one.follows(class, limit)) {
                     instrument.limits = instrument.limits.with(limit, value)?;
+                    instrument.rate.change(now, instrument.limits.rate);
                 }
             }
             LimitScope::Instrument(id) => {
@@ -112,6 +123,7 @@ impl Orders {
                 let new = self.resolve(&self.instruments[index], limit, value)?;
                 let instrument = &mut self.instruments[index];
                 instrument.limits = instrument.limits.with(limit, new)?;
+                instrument.rate.change(now, instrument.limits.rate);
                 instrument.set_own(limit, value != LimitValue::OfClass);
             }
             LimitScope::Account(id) => {
@@ -125,6 +137,9 @@ impl Orders {
                 let session = &mut self.sessions[index as usize];
                 session.limits = session.limits.with(limit, value)?;
                 session.rate.change(now, session.limits.rate);
+                if matches!(limit, Limit::MaxRepeats | Limit::RepeatsWithin) {
+                    session.repeats.change(session.limits.repeats);
+                }
             }
         }
         Ok(())
@@ -139,6 +154,15 @@ impl Orders {
             }
             own => Ok(own),
         }
+    }
+}
+
+/// Whether a limit that spans shards can be set.
+fn is_counted(counted: bool, value: LimitValue) -> Result<(), LimitError> {
+    if counted || value == LimitValue::None {
+        Ok(())
+    } else {
+        Err(LimitError::NotCounted)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a limit may be: how it is written in a config, on the screen and in a journal.
 
-use crate::config::{Collar, MissingReference};
+use crate::config::{Collar, MissingReference, ReferenceChoice, ShortSales};
 use core::fmt;
 use types::{Duration, Notional, Price, Quantity};
 
@@ -23,6 +23,10 @@ pub enum LimitValue {
     MissingReference(MissingReference),
     /// The widths of a collar; `None`: it is off.
     Collar(Option<Collar>),
+    /// Which price is the reference.
+    Reference(ReferenceChoice),
+    /// Whether an account may sell short.
+    ShortSales(ShortSales),
 }
 
 /// Why a limit stays as it is.
@@ -41,6 +45,8 @@ pub enum LimitError {
     },
     /// The value is zero or too high, or lacks another limit that belongs to it.
     Invalid,
+    /// It spans shards and was left out at the start, so that nothing has been counted for it.
+    NotCounted,
 }
 
 /// The type of a limit in the structs of the config.
@@ -217,6 +223,44 @@ impl Field for MissingReference {
     }
 }
 
+impl Field for ReferenceChoice {
+    const FORM: &'static str = "\"mid\", \"last\" or \"master\"";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Reference(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Reference(reference) => Some(reference),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.name() == text)
+    }
+}
+
+impl Field for ShortSales {
+    const FORM: &'static str = "\"never\", \"with_locate\" or \"allowed\"";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::ShortSales(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::ShortSales(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == text)
+    }
+}
+
 impl Field for Option<Collar> {
     const FORM: &'static str = "\"off\", or { basis_points = 500, ticks = 100 } with one or both";
 
@@ -295,6 +339,8 @@ impl LimitValue {
             Self::Switch(is_on) => (5, is_on.into()),
             Self::MissingReference(MissingReference::Refuse) => (6, 0),
             Self::MissingReference(MissingReference::UseMaster) => (6, 1),
+            Self::Reference(reference) => (9, reference as i128),
+            Self::ShortSales(rule) => (10, rule as i128),
             Self::Collar(None) => (7, 0),
             Self::Collar(Some(collar)) => {
                 let width = |width: Option<u32>| width.map_or(0, |width| i128::from(width) + 1);
@@ -315,6 +361,8 @@ impl LimitValue {
             (5, _) => Self::Switch(amount == 1),
             (6, 0) => Self::MissingReference(MissingReference::Refuse),
             (6, _) => Self::MissingReference(MissingReference::UseMaster),
+            (9, place) => Self::Reference(*ReferenceChoice::ALL.get(usize::try_from(place).ok()?)?),
+            (10, place) => Self::ShortSales(*ShortSales::ALL.get(usize::try_from(place).ok()?)?),
             (7, _) => Self::Collar(None),
             (8, _) => {
                 let width = |width: i128| match width {
@@ -348,6 +396,8 @@ impl fmt::Display for LimitValue {
             Self::Switch(is_on) => is_on.fmt(f),
             Self::MissingReference(MissingReference::Refuse) => f.pad("refuse"),
             Self::MissingReference(MissingReference::UseMaster) => f.pad("master"),
+            Self::Reference(reference) => f.pad(reference.name()),
+            Self::ShortSales(rule) => f.pad(rule.name()),
             Self::Collar(None) => f.pad("off"),
             Self::Collar(Some(collar)) => match (collar.basis_points, collar.ticks) {
                 (Some(points), Some(ticks)) => write!(f, "{{ basis_points = {points}, ticks = {ticks} }}"),
@@ -365,6 +415,9 @@ impl fmt::Display for LimitError {
             Self::UnknownScope => f.write_str("the config has none such"),
             Self::NotHere => f.write_str("there is no such limit here"),
             Self::Form { form, or_none } => write!(f, "it must be {form}{}", if *or_none { "; or none" } else { "" }),
+            Self::NotCounted => f.write_str(
+                "it was left out at the start, so that nothing is counted for it; set it in the config and restart",
+            ),
             Self::Invalid => f.write_str("it is zero or too high, or a rate without its max_orders_at_once"),
         }
     }

@@ -19,6 +19,15 @@ pub const QUANTITY_MAX: u64 = u32::MAX as u64;
 /// then add up to less than 2^122.
 pub const NOTIONAL_MAX: Notional = Notional(1 << 96);
 
+/// Limit classes below this can be closed to an account or a session.
+pub const RESTRICTED_CLASSES_MAX: u8 = 64;
+
+/// Most times that a limit of repeated orders may allow the same order.
+pub const REPEATS_MAX: u32 = 16;
+
+/// Different orders of a session that are remembered, so that a repeated one is seen.
+pub(crate) const ORDERS_REMEMBERED: usize = 8;
+
 /// Most orders that are over and still known: for a late cancel, and for whoever asks. No more than may be open.
 pub const DONE_ORDERS: u32 = 1 << 14;
 

@@ -1,6 +1,7 @@
 //! What the order logic gives: reports for clients, requests for venues, reservations given back.
 
-use types::{AccountId, ExecReport, Notional, OrderId, Price, VenueId};
+use crate::stake::{AccountPlace, Stake};
+use types::{ExecReport, Notional, OrderId, Price, VenueId};
 
 /// A report for the client of session [`exec.session`](ExecReport::session), in the client's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +56,8 @@ pub trait Sink {
     /// A report for a client.
     fn report(&mut self, report: &Report);
 
-    /// So much of what was reserved for the account's orders is free again, 1e-4, more than zero.
-    fn release(&mut self, account: AccountId, amount: i64);
+    /// What the account takes of its limits that span shards has changed: mostly, something is free again.
+    fn settle(&mut self, account: AccountPlace, change: &Stake);
 }
 
 impl OrderStatus {

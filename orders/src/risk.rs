@@ -2,15 +2,18 @@
 //!
 //! Nothing here changes or keeps anything. A check that cannot be evaluated refuses.
 
-use crate::config::{AccountLimits, Collar, InstrumentState, MissingReference};
-use types::{Notional, OrderTerms, OrderType, Price, Quantity, Reason, Side, TimeInForce, Timestamp};
+use crate::config::{Collar, InstrumentState, MissingReference, ReferenceChoice, ShortSales};
+use crate::state::{AccountState, SessionState};
+use types::{Notional, OrderTerms, OrderType, Price, Quantity, Reason, ShortSale, Side, TimeInForce, Timestamp};
 
-/// The price that the collar measures from, and when the feed gave it.
+/// The prices that a collar may measure from, and when the feed gave them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference {
-    /// 1e-9; [`Price::NULL`] when the feed gave none.
+    /// The middle of the market or what comes nearest to it, 1e-9; [`Price::NULL`] when the feed gave none.
     pub price: Price,
-    /// When the feed gave it, by the gateway's clock.
+    /// Of the last trade, 1e-9; [`Price::NULL`] when the feed gave none.
+    pub last: Price,
+    /// When the feed gave the newest of them, by the gateway's clock.
     pub time: Timestamp,
 }
 
@@ -18,6 +21,7 @@ impl Reference {
     /// No feed gave a price.
     pub const NONE: Self = Self {
         price: Price::NULL,
+        last: Price::NULL,
         time: Timestamp::NONE,
     };
 }
@@ -64,26 +68,58 @@ impl Terms {
         }
     }
 
+    /// Whether the account may sell short, when this is a short sale.
+    #[inline]
+    pub(crate) fn check_short_sale(&self, account: &AccountState) -> Result<(), Reason> {
+        if self.extra.short_sale == ShortSale::No {
+            return Ok(());
+        }
+        match account.limits.short_sales {
+            ShortSales::Never => Err(Reason::ShortSale),
+            ShortSales::WithLocate if !self.extra.located => Err(Reason::NoLocate),
+            ShortSales::WithLocate | ShortSales::Allowed => Ok(()),
+        }
+    }
+
     /// Size and price against the limits.
     #[inline]
     pub(crate) fn check_limits(
         &self,
         now: Timestamp,
         instrument: &InstrumentState,
-        account: &AccountLimits,
+        account: &AccountState,
+        session: &SessionState,
         reference: &Reference,
     ) -> Result<Weight, Reason> {
         let limits = &instrument.limits;
+        let (mut max_quantity, mut max_notional, mut collar) =
+            (limits.max_quantity, limits.max_notional, limits.collar);
+        if self.is_for_auction() {
+            max_quantity = limits.auction.max_quantity.unwrap_or(max_quantity);
+            max_notional = limits.auction.max_notional.unwrap_or(max_notional);
+            collar = limits.auction.collar.unwrap_or(collar);
+        }
         // First, because the product below has room for no more lots than a limit may allow.
-        if self.quantity > limits.max_quantity || self.quantity > account.max_quantity {
+        if self.quantity > max_quantity
+            || self.quantity > account.limits.max_quantity
+            || session.limits.max_quantity.is_some_and(|max| self.quantity > max)
+        {
             return Err(Reason::MaxQuantity);
         }
-        let price = self.weight_price(now, instrument, reference)?;
+        let price = self.weight_price(now, instrument, collar, reference)?;
         let notional = self.quantity.notional(price, instrument.lot_size);
-        if notional > limits.max_notional || notional > account.max_notional {
+        if notional > max_notional
+            || notional > account.limits.max_notional
+            || session.limits.max_notional.is_some_and(|max| notional > max)
+        {
             return Err(Reason::MaxNotional);
         }
         Ok(Weight { price, notional })
+    }
+
+    /// Whether it trades in an auction or not at all.
+    const fn is_for_auction(&self) -> bool {
+        matches!(self.time_in_force, TimeInForce::AtTheOpening | TimeInForce::AtTheClose)
     }
 
     /// The price at which the order counts, once the collar let it pass.
@@ -92,9 +128,9 @@ impl Terms {
         &self,
         now: Timestamp,
         instrument: &InstrumentState,
+        collar: Option<Collar>,
         reference: &Reference,
     ) -> Result<Price, Reason> {
-        let collar = instrument.limits.collar;
         match (self.order_type, collar) {
             (OrderType::Limit | OrderType::StopLimit, None) => Ok(self.price),
             (OrderType::Limit, Some(collar)) => {
@@ -103,9 +139,7 @@ impl Terms {
             }
             // When it becomes an order the market is at its stop price.
             (OrderType::StopLimit, Some(collar)) => self.within(collar, self.extra.stop_price, instrument),
-            (OrderType::Market | OrderType::Stop, _) if !instrument.limits.market_orders => {
-                Err(Reason::UnsupportedOrder)
-            }
+            (OrderType::Market | OrderType::Stop, _) if !instrument.limits.market_orders => Err(Reason::MarketOrder),
             (OrderType::Market, _) => {
                 let reference = fresh_price(now, instrument, reference)?;
                 Ok(worst(collar, reference, instrument))
@@ -139,16 +173,30 @@ fn worst(collar: Option<Collar>, reference: Price, instrument: &InstrumentState)
     collar.map_or(reference, |collar| collar.highest(reference, instrument.tick_size))
 }
 
-/// The feed's price while it is fresh, else what the limits say stands in for it.
+/// The price that a position is valued at.
+#[inline]
+pub(crate) fn mark(now: Timestamp, instrument: &InstrumentState, reference: &Reference) -> Result<Price, Reason> {
+    fresh_price(now, instrument, reference)
+}
+
+/// The price that the limits choose while it is fresh, else what they say stands in for it.
 #[inline]
 fn fresh_price(now: Timestamp, instrument: &InstrumentState, reference: &Reference) -> Result<Price, Reason> {
     let limits = &instrument.limits;
-    if reference.price.0 > 0 && now.since(reference.time) <= limits.stale_after {
-        return Ok(reference.price);
+    let price = match limits.reference {
+        ReferenceChoice::Mid => reference.price,
+        ReferenceChoice::Last => reference.last,
+        ReferenceChoice::Master => Price::NULL,
+    };
+    if price.0 > 0 && now.since(reference.time) <= limits.stale_after {
+        return Ok(price);
     }
-    match limits.missing_reference {
-        MissingReference::UseMaster if instrument.reference_price.0 > 0 => Ok(instrument.reference_price),
-        MissingReference::UseMaster | MissingReference::Refuse => Err(Reason::NoReferencePrice),
+    let may_use_master =
+        limits.reference == ReferenceChoice::Master || limits.missing_reference == MissingReference::UseMaster;
+    if may_use_master && instrument.reference_price.0 > 0 {
+        Ok(instrument.reference_price)
+    } else {
+        Err(Reason::NoReferencePrice)
     }
 }
 

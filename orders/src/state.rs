@@ -4,9 +4,10 @@ use crate::config::{
     AccountLimits, ConfigError, FirmLimits, InstrumentLimits, InstrumentState, OrdersConfig, RouteKey, SelfMatch,
     SessionLimits,
 };
+use crate::control::Stop;
 use crate::counters::Counters;
 use crate::done::{DoneOrder, DoneOrders};
-use crate::exposure::{AccountExposure, Exposure, Positions};
+use crate::exposure::{AccountExposure, Exposure, Positions, restaked};
 use crate::limit_table::LimitScope;
 use crate::limit_value::LimitError;
 use crate::limits::DONE_ORDERS;
@@ -16,7 +17,10 @@ use crate::number::Numbers;
 use crate::order::{Order, OrderTable, OrderView};
 use crate::own::OwnBooks;
 use crate::rate::Rate;
-use crate::report::{OrderStatus, Report};
+use crate::repeats::Repeats;
+use crate::report::{OrderStatus, Report, Sink};
+use crate::restricted::{Restricted, RestrictedPairs, Who};
+use crate::stake::{AccountPlace, Stake};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,8 +35,10 @@ pub struct Orders {
     pub(crate) day: TradingDay,
     /// Rises with every change, so that what was checked before a change is not accepted after it.
     pub(crate) version: u64,
-    pub(crate) firm_killed: bool,
+    pub(crate) firm_stop: Stop,
     pub(crate) firm: FirmLimits,
+    /// Whether the firm had limits at the start.
+    pub(crate) firm_is_counted: bool,
     /// By the index in [`LimitClass`](types::LimitClass).
     pub(crate) classes: Vec<InstrumentLimits>,
     pub(crate) numbers: Numbers,
@@ -42,6 +48,7 @@ pub struct Orders {
     pub(crate) accounts: Vec<AccountState>,
     /// (account, session that may use it) to account; with [`ANY_SESSION`] all accounts.
     account_index: Map,
+    pub(crate) restricted_pairs: RestrictedPairs,
     pub(crate) sessions: Vec<SessionState>,
     /// By session id; [`NIL`] where there is none.
     session_index: Box<[u32]>,
@@ -71,10 +78,17 @@ pub struct Orders {
 pub(crate) struct AccountState {
     pub(crate) id: AccountId,
     pub(crate) limits: AccountLimits,
-    pub(crate) killed: bool,
+    /// Whether one of the limits spans shards.
+    pub(crate) shared_limit: bool,
+    /// Whether one of them is on the value of positions.
+    pub(crate) valued: bool,
+    pub(crate) stop: Stop,
     pub(crate) rate: Rate,
+    pub(crate) restricted: Restricted,
     pub(crate) route: Option<VenueId>,
     pub(crate) exposure: AccountExposure,
+    /// What its limits that span shards have not been told of yet; nothing between two calls.
+    pub(crate) unsettled: Stake,
 }
 
 pub(crate) struct SessionState {
@@ -83,8 +97,10 @@ pub(crate) struct SessionState {
     pub(crate) self_match: SelfMatch,
     pub(crate) limits: SessionLimits,
     pub(crate) cancel_on_disconnect: bool,
-    pub(crate) killed: bool,
+    pub(crate) stop: Stop,
     pub(crate) rate: Rate,
+    pub(crate) repeats: Box<Repeats>,
+    pub(crate) restricted: Restricted,
     pub(crate) route: Option<VenueId>,
     /// The highest number that a request of the session had this day.
     pub(crate) last_client_order_id: ClientOrderId,
@@ -111,6 +127,18 @@ pub(crate) enum Named<'a> {
     Open(u32),
     /// An order that is over.
     Done(&'a DoneOrder),
+}
+
+impl AccountState {
+    /// Brings what a position of its takes of limits up to date.
+    #[inline]
+    pub(crate) fn restake(&mut self, exposure: &mut Exposure) {
+        if self.valued {
+            let change = restaked(exposure);
+            self.exposure.stake += change;
+            self.unsettled += change;
+        }
+    }
 }
 
 /// The scope of the account index that is no session's.
@@ -142,8 +170,9 @@ impl Orders {
             shard: config.shard,
             day: TradingDay(0),
             version: 0,
-            firm_killed: false,
+            firm_stop: Stop::Off,
             firm: config.firm,
+            firm_is_counted: firm_is_counted(config),
             classes: config.classes.clone(),
             numbers: Numbers::new(config.shard, config.capacity.open_orders),
             exec_count: 0,
@@ -151,6 +180,7 @@ impl Orders {
             instrument_index,
             accounts,
             account_index,
+            restricted_pairs: RestrictedPairs::new(restricted_pairs(config)),
             sessions,
             session_index,
             venues: venues.collect(),
@@ -171,6 +201,7 @@ impl Orders {
         };
         orders.add_overrides(config)?;
         orders.add_session_accounts(config)?;
+        orders.add_restrictions(config);
         orders.add_routes(config)?;
         orders.check_modes(config)?;
         Ok(orders)
@@ -241,6 +272,12 @@ impl Orders {
         Some(self.accounts[self.any_account(account)?].exposure)
     }
 
+    /// An account's place in the config.
+    #[must_use]
+    pub fn account_place(&self, id: AccountId) -> Option<AccountPlace> {
+        self.account(id, ANY_SESSION).map(AccountPlace)
+    }
+
     /// How many open orders a venue permits; `None`: it has not said, or there is none such.
     #[must_use]
     pub fn slots(&self, venue: VenueId) -> Option<u32> {
@@ -293,6 +330,14 @@ impl Orders {
 
     pub(crate) fn any_account(&self, id: AccountId) -> Option<usize> {
         self.account(id, ANY_SESSION).map(|index| index as usize)
+    }
+
+    /// Tells an account's limits that span shards what has changed.
+    pub(crate) fn settle<S: Sink>(&mut self, account: u32, sink: &mut S) {
+        let change = core::mem::take(&mut self.accounts[account as usize].unsettled);
+        if change != Stake::NONE {
+            sink.settle(AccountPlace(account), &change);
+        }
     }
 
     /// A number for the next report to a client.
@@ -351,6 +396,22 @@ impl Orders {
         Ok(())
     }
 
+    fn add_restrictions(&mut self, config: &OrdersConfig) {
+        let accounts = (0..)
+            .map(Who::Account)
+            .zip(config.accounts.iter().map(|account| &account.restrictions));
+        let sessions = (0..)
+            .map(Who::Session)
+            .zip(config.sessions.iter().map(|session| &session.restrictions));
+        for (who, restrictions) in accounts.chain(sessions) {
+            for &id in &restrictions.instruments {
+                if let Some(instrument) = self.instrument(id) {
+                    self.restricted_pairs.add(instrument, who);
+                }
+            }
+        }
+    }
+
     fn add_routes(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
         let is_venue = |venue: VenueId| usize::from(venue.0) < config.venues.len();
         if let Some(instrument) = self.instruments.iter().find(|instrument| !is_venue(instrument.venue)) {
@@ -382,6 +443,21 @@ impl Orders {
     }
 }
 
+/// Whether the firm has limits, so that they are counted.
+fn firm_is_counted(config: &OrdersConfig) -> bool {
+    config.firm.max_open_notional.is_some() || config.firm.max_open_orders.is_some()
+}
+
+/// Single instruments that are closed to somebody.
+fn restricted_pairs(config: &OrdersConfig) -> usize {
+    let accounts = config.accounts.iter().map(|account| &account.restrictions);
+    let sessions = config.sessions.iter().map(|session| &session.restrictions);
+    accounts
+        .chain(sessions)
+        .map(|restrictions| restrictions.instruments.len())
+        .sum()
+}
+
 fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map), ConfigError> {
     let mut index = Map::new(config.instruments.len());
     let mut states = Vec::with_capacity(config.instruments.len());
@@ -404,9 +480,10 @@ fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map
             reference_price: instrument.reference_price,
             lot_size: instrument.lot_size,
             venue: instrument.venue,
-            limits,
             class,
+            limits,
             own: 0,
+            rate: Rate::new(limits.rate),
         });
     }
     match states.iter().find(|state| !state.limits.are_valid()) {
@@ -430,10 +507,14 @@ fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), Con
         states.push(AccountState {
             id: account.id,
             limits: account.limits,
-            killed: false,
+            shared_limit: account.limits.are_shared() || firm_is_counted(config),
+            valued: account.limits.are_valued(),
+            stop: Stop::Off,
             rate: Rate::new(account.limits.rate),
+            restricted: Restricted::new(&account.restrictions)?,
             route: None,
             exposure: AccountExposure::default(),
+            unsettled: Stake::NONE,
         });
     }
     Ok((states, index))
@@ -457,8 +538,10 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
             self_match: session.self_match,
             limits: session.limits,
             cancel_on_disconnect: session.cancel_on_disconnect,
-            killed: false,
+            stop: Stop::Off,
             rate: Rate::new(session.limits.rate),
+            repeats: Box::new(Repeats::new(session.limits.repeats)),
+            restricted: Restricted::new(&session.restrictions)?,
             route: None,
             last_client_order_id: ClientOrderId(0),
             orders: List::EMPTY,

@@ -10,10 +10,12 @@
 //! | minimum | market, limit; day, immediate or cancel | more than the quantity, display, post-only |
 //! | peg offset | pegged; away from the market: down for a buy, up for a sell | the others |
 //! | post-only | limit | |
+//! | short sale | sells | |
+//! | located | short sales | the others |
 
 use crate::config::InstrumentState;
 use crate::risk::Terms;
-use types::{OrderTerms, OrderType, Price, Reason, Side, TimeInForce, Timestamp};
+use types::{OrderTerms, OrderType, Price, Reason, ShortSale, Side, TimeInForce, Timestamp};
 
 impl Terms {
     /// Whether there is nothing to check: a market or limit order that asks for nothing else.
@@ -30,6 +32,10 @@ impl Terms {
         let terms = &self.extra;
         let is_plain_type = matches!(self.order_type, OrderType::Market | OrderType::Limit);
         if !is_plain_type && !self.may_wait() {
+            return Err(Reason::UnsupportedOrder);
+        }
+        let is_short_sale = terms.short_sale != ShortSale::No;
+        if (is_short_sale && self.side == Side::Buy) || (terms.located && !is_short_sale) {
             return Err(Reason::UnsupportedOrder);
         }
         let stop_is_valid = if self.order_type.is_stop() {

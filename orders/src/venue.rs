@@ -30,7 +30,8 @@ impl Orders {
         self.version += 1;
         let result = self.find(venue, report).and_then(|slot| {
             let order_id = OrderId(self.table.order(slot).number);
-            match report.exec_type {
+            let account = self.table.order(slot).account;
+            let result = match report.exec_type {
                 ExecType::New => self.on_new(now, slot, report, sink),
                 ExecType::Fill => self.on_fill(now, slot, report, sink),
                 ExecType::Canceled => self.on_canceled(slot, report, sink),
@@ -41,8 +42,9 @@ impl Orders {
                 ExecType::Triggered => self.on_triggered(now, slot, report, sink),
                 ExecType::Restated => self.on_restated(now, slot, report, sink),
                 ExecType::Status | ExecType::StatusEnd | ExecType::MassCancelAccepted => Err(Anomaly::Unexpected),
-            }
-            .map(|()| order_id)
+            };
+            self.settle(account, sink);
+            result.map(|()| order_id)
         });
         if let Err(anomaly) = result {
             self.counters.count_anomaly(anomaly);
@@ -168,7 +170,12 @@ impl Orders {
             ..order.report(ExecType::Fill, exec_id, Reason::None)
         };
         let (side, position, traded, status) = (order.side, order.position, order.traded, order.status());
-        self.positions.entry_mut(position).trade(side, lots);
+        let account = order.account;
+        let exposure = self.positions.entry_mut(position);
+        exposure.trade(side, lots, report.last_price);
+        if self.accounts[account as usize].valued {
+            exposure.mark = report.last_price;
+        }
         self.update_claim(slot);
         sink.report(&self.sent(exec, traded, status));
         if lots == leaves {
@@ -287,7 +294,7 @@ impl Orders {
             // The new total is no more than what has traded.
             self.end(slot, End::FILLED, sink);
         } else {
-            self.release_surplus(slot, sink);
+            self.release_surplus(slot);
         }
         Ok(())
     }
@@ -312,7 +319,7 @@ impl Orders {
         let (traded, status) = (order.traded, order.status());
         self.update_claim(slot);
         sink.report(&self.sent(exec, traded, status));
-        self.release_surplus(slot, sink);
+        self.release_surplus(slot);
         Ok(())
     }
 
@@ -354,7 +361,7 @@ impl Orders {
         self.by_client_id.remove(replace.client_order_id.0, order.session);
         self.follow_terms(slot);
         sink.report(&self.rejection(&order, replace.client_order_id, reason));
-        self.release_surplus(slot, sink);
+        self.release_surplus(slot);
     }
 
     fn cancel_failed<S: Sink>(
@@ -396,8 +403,11 @@ impl Orders {
         let (old, new) = (order.claim, order.claim());
         order.claim = new;
         let (side, position, account) = (order.side, order.position, order.account);
-        self.positions.entry_mut(position).change(side, old, new);
-        self.accounts[account as usize].exposure.change(side, old, new);
+        let exposure = self.positions.entry_mut(position);
+        exposure.change(side, old, new);
+        let account = &mut self.accounts[account as usize];
+        account.exposure.change(side, old, new);
+        account.restake(exposure);
     }
 
     /// Corrects exposure and the own-order book after a change of price or quantity, real or pending.
@@ -411,7 +421,7 @@ impl Orders {
     }
 
     /// Gives back what the order holds of its account's shared limit beyond its need.
-    fn release_surplus<S: Sink>(&mut self, slot: u32, sink: &mut S) {
+    fn release_surplus(&mut self, slot: u32) {
         let order = self.table.order_mut(slot);
         if order.held == 0 {
             return;
@@ -420,9 +430,7 @@ impl Orders {
         order.held -= surplus;
         let account = &mut self.accounts[order.account as usize];
         account.exposure.held -= surplus;
-        if surplus > 0 {
-            sink.release(account.id, surplus);
-        }
+        account.unsettled.notional -= surplus;
     }
 
     /// Ends the order in `slot`, whose last report was given: the one place where an order leaves the tables, so that
@@ -446,17 +454,19 @@ impl Orders {
         let account = &mut self.accounts[order.account as usize];
         account.exposure.open_orders -= 1;
         account.exposure.change(order.side, order.claim, Claim::default());
-        if order.held > 0 {
+        account.restake(position);
+        if account.shared_limit {
+            account.unsettled.orders -= 1;
             let used = shared_units(order.used).unwrap_or(order.held);
             account.exposure.held -= order.held;
             account.exposure.used += used;
-            if order.held > used {
-                sink.release(account.id, order.held - used);
-            }
+            account.unsettled.notional -= order.held - used;
         }
         self.venues[usize::from(order.venue.0)].open_orders -= 1;
+        let account = order.account;
         self.table.free(slot);
         self.counters.ended += 1;
+        self.settle(account, sink);
     }
 
     /// Keeps an order that ends for those who ask, found by the client's number as before.

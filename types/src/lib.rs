@@ -21,7 +21,7 @@ pub use instrument::{Instrument, LimitClass, Symbol};
 pub use market::{Bbo, Quote, TradingDay};
 pub use order::{
     CancelOrder, MassCancel, MassStatusRequest, NewOrder, OrderStatusRequest, OrderTerms, OrderType, ReplaceOrder,
-    Request, Side, TimeInForce,
+    Request, ShortSale, Side, TimeInForce,
 };
 pub use price::{Notional, Price};
 pub use quantity::Quantity;

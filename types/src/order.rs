@@ -68,6 +68,22 @@ pub struct OrderTerms {
     pub expires: Timestamp,
     /// It must rest first: refused when it would trade at once (FIX 18=6).
     pub post_only: bool,
+    /// Whether a sell is of what the seller does not own.
+    pub short_sale: ShortSale,
+    /// Short sales: the seller has located what it will borrow (FIX 114=N). Else false.
+    pub located: bool,
+}
+
+/// Whether a sell is a short sale.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum ShortSale {
+    /// The seller owns what it sells.
+    No = 0,
+    /// A short sale (FIX 54=5).
+    Short = 1,
+    /// A short sale that is exempt from rules on its price (FIX 54=6).
+    Exempt = 2,
 }
 
 /// A new order.
@@ -270,6 +286,8 @@ impl OrderTerms {
         peg_offset: Price(0),
         expires: Timestamp::NONE,
         post_only: false,
+        short_sale: ShortSale::No,
+        located: false,
     };
 }
 

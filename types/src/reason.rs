@@ -91,6 +91,32 @@ reasons! {
     /// Risk: with its open orders the account could come to hold more in the instrument than it may.
     PositionLimit = 28, "position limit of the account";
 
+    /// Risk: with its open orders the account could come to hold more long in the instrument than it may.
+    LongLimit = 29, "long position limit of the account";
+    /// Risk: with its open orders the account could come to hold more short in the instrument than it may.
+    ShortLimit = 30, "short position limit of the account";
+    /// Risk: with its open orders the account could come to hold more in all instruments together than it may.
+    GrossLimit = 31, "gross position limit of the account";
+    /// Risk: with its open orders the account could come to hold more on one side of the market than it may.
+    NetLimit = 32, "net position limit of the account";
+    /// Risk: the account has lost more this day than it may.
+    LossLimit = 33, "loss limit of the account";
+    /// Risk: a limit of the firm that spans shards is used up.
+    FirmLimit = 34, "limit of the firm is used up";
+    /// Risk: the instrument or its class is closed to the account, the session or everybody.
+    Restricted = 35, "instrument is restricted";
+    /// Risk: the account may not sell short.
+    ShortSale = 36, "short sales are not allowed";
+    /// Risk: the account may sell short only what it has located.
+    NoLocate = 37, "short sale without a locate";
+    /// Risk: market orders are not allowed in the instrument.
+    MarketOrder = 38, "market orders are not allowed";
+
+    /// Risk: the session sent the same order too often in a time.
+    RepeatedOrder = 39, "the same order was sent too often";
+    /// Risk: a switch lets only orders pass that reduce what the account holds.
+    ReduceOnly = 50, "only orders that reduce a position are allowed";
+
     /// First stage: the order would trade with one of its own owner.
     SelfMatch = 40, "would trade with an own order";
     /// First stage: own orders that the order would trade with were not cancelled in the time that it may wait, or a venue

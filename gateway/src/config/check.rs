@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    ProtocolConfig, SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, sessions, tls,
+    ProtocolConfig, SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, risk, sessions, tls,
 };
 use crate::limits::{
     CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH,
@@ -13,8 +13,8 @@ use journal::Watermark;
 use net::CarrierConfig;
 use net::link::{LinkEnd, Transport};
 use orders::{
-    AccountConfig, AccountLimits, Capacity, Collar, FirmLimits, InstrumentLimits, Limit, LimitError, LimitScope,
-    LimitValue, MissingReference, Orders, OrdersConfig, Route, RouteKey,
+    AccountConfig, AccountLimits, Capacity, FirmLimits, Limit, LimitError, LimitScope, LimitValue, Orders,
+    OrdersConfig, Route, RouteKey, ShortSales,
 };
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::collections::BTreeMap;
@@ -354,23 +354,24 @@ fn orders(
     names: &Names,
 ) -> Result<OrdersConfig, ConfigError> {
     let first_stage = raw.first_stage.as_ref();
+    let of_shard = instruments.iter().filter(|instrument| instrument.shard == shard);
+    let accounts = raw.accounts.iter();
+    let accounts = accounts.map(|account| self::account(account, &raw.risk, instruments));
+    let sessions = raw.sessions.iter();
+    let sessions = sessions.map(|session| sessions::orders(session, &raw.risk, instruments));
     let config = OrdersConfig {
         shard,
-        instruments: instruments
-            .iter()
-            .filter(|instrument| instrument.shard == shard)
-            .copied()
-            .collect(),
+        instruments: of_shard.copied().collect(),
         classes: raw
             .risk
             .classes
             .iter()
-            .map(|(name, class)| limits(name, class))
+            .map(|(name, class)| risk::limits(name, class))
             .collect::<Result<_, _>>()?,
-        firm: FirmLimits {},
+        firm: firm(&raw.risk.firm)?,
         overrides: overrides(&raw.risk.instruments, instruments, shard)?,
-        accounts: raw.accounts.iter().map(account).collect::<Result<_, _>>()?,
-        sessions: raw.sessions.iter().map(sessions::orders).collect::<Result<_, _>>()?,
+        accounts: accounts.collect::<Result<_, _>>()?,
+        sessions: sessions.collect::<Result<_, _>>()?,
         venues: raw.venues.iter().map(|venue| order_venue(venue, shard)).collect(),
         routes: raw
             .routes
@@ -386,58 +387,55 @@ fn orders(
         },
     };
     Ok(OrdersConfig {
-        routes: of_shard(config.routes, &config.instruments),
+        // Routes of instruments of other shards are the other shards' business.
+        routes: config
+            .routes
+            .into_iter()
+            .filter(|route| !matches!(route.key, RouteKey::Instrument(id) if !is_of(shard, id, instruments)))
+            .collect(),
         ..config
     })
 }
 
-/// Routes of instruments of other shards are the other shards' business.
-fn of_shard(routes: Vec<Route>, instruments: &[Instrument]) -> Vec<Route> {
-    let is_here = |id: InstrumentId| instruments.iter().any(|instrument| instrument.id == id);
-    routes
-        .into_iter()
-        .filter(|route| !matches!(route.key, RouteKey::Instrument(id) if !is_here(id)))
-        .collect()
+fn is_of(shard: ShardId, id: InstrumentId, instruments: &[Instrument]) -> bool {
+    let mut all = instruments.iter();
+    all.any(|instrument| instrument.id == id && instrument.shard == shard)
 }
 
-fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimits, ConfigError> {
-    Ok(InstrumentLimits {
-        max_quantity: Quantity(raw.max_quantity_lots),
-        max_notional: notional(&format!("risk.classes.{name}.max_notional"), &raw.max_notional)?,
-        collar: match &raw.collar {
-            raw::Collar::Off(_) => None,
-            raw::Collar::On(width) => Some(Collar {
-                basis_points: width.basis_points,
-                ticks: width.ticks,
-            }),
-        },
-        stale_after: Duration::from_millis(raw.reference_max_age_ms),
-        missing_reference: match raw.reference_missing {
-            raw::ReferenceMissing::Refuse => MissingReference::Refuse,
-            raw::ReferenceMissing::Master => MissingReference::UseMaster,
-        },
-        market_orders: raw.market_orders,
-    })
-}
-
-fn account(raw: &raw::Account) -> Result<AccountConfig, ConfigError> {
+fn account(raw: &raw::Account, raw_risk: &raw::Risk, instruments: &[Instrument]) -> Result<AccountConfig, ConfigError> {
+    let of = format!("account {}", raw.id);
+    let (classes, symbols) = (&raw.restricted_classes, &raw.restricted_symbols);
+    let amount = |key, text: Option<&String>| {
+        let amount = text.map(|text| notional(&format!("{of}: {key}"), text));
+        amount.transpose()
+    };
     Ok(AccountConfig {
         id: AccountId(raw.id),
         limits: AccountLimits {
             max_quantity: Quantity(raw.max_quantity_lots),
-            max_notional: notional(&format!("account {}: max_notional", raw.id), &raw.max_notional)?,
+            max_notional: notional(&format!("{of}: max_notional"), &raw.max_notional)?,
             max_open_orders: raw.max_open_orders,
             max_position: raw.max_position_lots.map(Quantity),
-            rate: sessions::rate(
-                &format!("account {}", raw.id),
-                raw.max_orders_per_second,
-                raw.max_orders_at_once,
-            )?,
-            max_open_notional: Some(notional(
-                &format!("account {}: max_open_notional", raw.id),
-                &raw.max_open_notional,
-            )?),
+            max_long: raw.max_long_lots.map(Quantity),
+            max_short: raw.max_short_lots.map(Quantity),
+            // Left out, nothing is sold short.
+            short_sales: raw.short_sales.map_or(ShortSales::Never, Into::into),
+            rate: sessions::rate(&of, raw.max_orders_per_second, raw.max_orders_at_once)?,
+            max_open_notional: Some(notional(&format!("{of}: max_open_notional"), &raw.max_open_notional)?),
+            max_gross: amount("max_gross_notional", raw.max_gross_notional.as_ref())?,
+            max_net: amount("max_net_notional", raw.max_net_notional.as_ref())?,
+            max_loss: amount("max_loss", raw.max_loss.as_ref())?,
         },
+        restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments)?,
+    })
+}
+
+fn firm(raw: &raw::Firm) -> Result<FirmLimits, ConfigError> {
+    let max_open_notional = raw.max_open_notional.as_ref();
+    let max_open_notional = max_open_notional.map(|text| notional("risk.firm.max_open_notional", text));
+    Ok(FirmLimits {
+        max_open_notional: max_open_notional.transpose()?,
+        max_open_orders: raw.max_open_orders,
     })
 }
 
@@ -469,7 +467,7 @@ fn overrides(
 }
 
 /// An amount of money in a config: decimal text, in currency units.
-fn notional(key: &str, text: &str) -> Result<Notional, ConfigError> {
+pub(super) fn notional(key: &str, text: &str) -> Result<Notional, ConfigError> {
     match Price::parse(text.as_bytes()) {
         Some(price) if price.0 > 0 => Ok(Notional(i128::from(price.0))),
         _ => Err(ConfigError(format!(

@@ -9,8 +9,10 @@ pub mod credentials;
 mod drop_copy;
 mod fix;
 mod fnv;
+mod left_out;
 mod networks;
 mod raw;
+mod risk;
 mod sessions;
 mod tls;
 
@@ -18,6 +20,7 @@ use crate::schedule::Schedule;
 pub(crate) use check::trading_day;
 pub use credentials::Credentials;
 pub(crate) use credentials::Secret;
+pub use left_out::LeftOut;
 pub use networks::AllowList;
 use orders::{OrdersConfig, SelfMatch};
 use proto::fix::Version;
@@ -27,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub(crate) use tls::Fingerprint;
 
-use types::{AccountId, Instrument, InstrumentId, Notional, SessionId, ShardId, TradingDay, VenueId};
+use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
 
 /// A config that was checked: every name is resolved, every number is in its range.
 #[derive(Clone, Debug)]
@@ -265,12 +268,6 @@ impl Config {
         let of_first = self.orders.first().map_or(&[][..], |orders| &orders.sessions);
         let found = of_first.iter().find(|known| known.id == session);
         found.map_or_else(SelfMatch::default, |session| session.self_match)
-    }
-
-    /// Limits of accounts that span shards: open notional.
-    pub fn shared_limits(&self) -> impl Iterator<Item = (AccountId, Notional)> + '_ {
-        let accounts = self.orders.first().into_iter().flat_map(|orders| &orders.accounts);
-        accounts.filter_map(|account| Some((account.id, account.limits.max_open_notional?)))
     }
 
     /// Orders that a shard may have open.

@@ -1,5 +1,6 @@
 //! The config file as it is written: one struct a table, unknown keys refused, units in the keys.
 
+use super::risk;
 use net::link::{LinkTable, VenueLinkTable};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -176,8 +177,20 @@ pub(super) struct Account {
     pub(super) max_open_orders: u32,
     pub(super) max_open_notional: String,
     pub(super) max_position_lots: Option<u64>,
+    pub(super) max_long_lots: Option<u64>,
+    pub(super) max_short_lots: Option<u64>,
+    pub(super) short_sales: Option<risk::ShortSaleRule>,
+    pub(super) max_gross_notional: Option<String>,
+    pub(super) max_net_notional: Option<String>,
+    pub(super) max_loss: Option<String>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
+    /// Limit classes that it may not trade.
+    #[serde(default)]
+    pub(super) restricted_classes: Vec<String>,
+    /// Symbols that it may not trade.
+    #[serde(default)]
+    pub(super) restricted_symbols: Vec<String>,
 }
 
 /// `[[sessions]]`.
@@ -195,8 +208,18 @@ pub(super) struct Session {
     #[serde(default)]
     pub(super) self_match: SelfMatch,
     pub(super) max_open_orders: u32,
+    pub(super) max_quantity_lots: Option<u64>,
+    pub(super) max_notional: Option<String>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
+    pub(super) max_repeats: Option<u32>,
+    pub(super) repeats_within_ms: Option<u64>,
+    /// Limit classes that it may not trade.
+    #[serde(default)]
+    pub(super) restricted_classes: Vec<String>,
+    /// Symbols that it may not trade.
+    #[serde(default)]
+    pub(super) restricted_symbols: Vec<String>,
     #[serde(default = "on")]
     pub(super) cancel_on_disconnect: bool,
     pub(super) resend_messages: Option<usize>,
@@ -291,9 +314,19 @@ pub(super) struct Risk {
     /// By symbol: limits in the place of the class's, by name.
     #[serde(default)]
     pub(super) instruments: BTreeMap<String, toml::Table>,
+    #[serde(default)]
+    pub(super) firm: Firm,
 }
 
-/// `[risk.classes.NAME]`. Every limit is explicit.
+/// `[risk.firm]`: of all orders together.
+#[derive(Deserialize, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Firm {
+    pub(super) max_open_notional: Option<String>,
+    pub(super) max_open_orders: Option<u32>,
+}
+
+/// `[risk.classes.NAME]`. Every limit but those of the last lines is explicit.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitClass {
@@ -303,6 +336,13 @@ pub(super) struct LimitClass {
     pub(super) reference_max_age_ms: u64,
     pub(super) reference_missing: ReferenceMissing,
     pub(super) market_orders: bool,
+    pub(super) reference: Option<risk::Reference>,
+    pub(super) restricted: Option<bool>,
+    pub(super) auction_max_quantity_lots: Option<u64>,
+    pub(super) auction_max_notional: Option<String>,
+    pub(super) auction_collar: Option<Collar>,
+    pub(super) max_orders_per_second: Option<u32>,
+    pub(super) max_orders_at_once: Option<u32>,
 }
 
 /// `collar = …`: how far a limit may be from the reference price.

@@ -1,17 +1,18 @@
 //! The sessions of a config: templates become their instances, and each session is checked.
 
+use super::check::notional;
 use super::{
     AllowList, ConfigError, Credentials, DoorConfig, Fingerprint, ProtocolConfig, SessionConfig, ShardConfig, User,
-    client_link, raw, tls,
+    client_link, raw, risk, tls,
 };
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
-use orders::{RateLimit, SelfMatch, SessionLimits};
+use orders::{RateLimit, RepeatLimit, SelfMatch, SessionLimits};
 use proto::fix::{CompId, Version};
 use std::path::Path;
 use std::sync::Arc;
-use types::{AccountId, SessionId};
+use types::{AccountId, Duration, Instrument, Quantity, SessionId};
 
 /// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
 const SEND_BUFFER_BYTES_MAX: usize = 1 << 30;
@@ -93,7 +94,15 @@ pub(super) fn check(
 }
 
 /// What the order logic is told of a session.
-pub(super) fn orders(raw: &raw::Session) -> Result<orders::SessionConfig, ConfigError> {
+pub(super) fn orders(
+    raw: &raw::Session,
+    raw_risk: &raw::Risk,
+    instruments: &[Instrument],
+) -> Result<orders::SessionConfig, ConfigError> {
+    let of = format!("session {}", raw.id);
+    let max_notional = raw.max_notional.as_ref();
+    let max_notional = max_notional.map(|text| notional(&format!("{of}: max_notional"), text));
+    let (classes, symbols) = (&raw.restricted_classes, &raw.restricted_symbols);
     Ok(orders::SessionConfig {
         id: SessionId(raw.id),
         accounts: raw.accounts.iter().copied().map(AccountId).collect(),
@@ -107,12 +116,12 @@ pub(super) fn orders(raw: &raw::Session) -> Result<orders::SessionConfig, Config
         cancel_on_disconnect: raw.cancel_on_disconnect,
         limits: SessionLimits {
             max_open_orders: raw.max_open_orders,
-            rate: rate(
-                &format!("session {}", raw.id),
-                raw.max_orders_per_second,
-                raw.max_orders_at_once,
-            )?,
+            max_quantity: raw.max_quantity_lots.map(Quantity),
+            max_notional: max_notional.transpose()?,
+            rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once)?,
+            repeats: repeats(&of, raw.max_repeats, raw.repeats_within_ms)?,
         },
+        restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments)?,
     })
 }
 
@@ -122,6 +131,18 @@ pub(super) fn rate(of: &str, per_second: Option<u32>, at_once: Option<u32>) -> R
         (None, None) | (Some(_), Some(_)) => Ok(RateLimit { per_second, at_once }),
         _ => Err(ConfigError(format!(
             "{of}: max_orders_per_second and max_orders_at_once belong together"
+        ))),
+    }
+}
+
+fn repeats(of: &str, orders: Option<u32>, within_ms: Option<u64>) -> Result<RepeatLimit, ConfigError> {
+    match (orders, within_ms) {
+        (None, None) | (Some(_), Some(_)) => Ok(RepeatLimit {
+            orders,
+            within: within_ms.map(Duration::from_millis),
+        }),
+        _ => Err(ConfigError(format!(
+            "{of}: max_repeats and repeats_within_ms belong together"
         ))),
     }
 }

@@ -91,7 +91,7 @@ impl Desk {
     }
 
     fn killed(&mut self, scope: KillScope, shard: &Shard) {
-        let outcome = shard.orders().is_killed(scope);
+        let outcome = shard.orders().stop(scope);
         if let Ok(killed) = outcome {
             self.answer(Answer::Killed(killed));
         }

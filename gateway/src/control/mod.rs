@@ -25,7 +25,7 @@ pub(crate) use sessions::{Home, SessionView};
 pub use wire::{LimitScopeName, Reply, Request, Scope, Source};
 
 use crate::limits::{CONTROL_ANSWERS, CONTROL_ORDERS_REMEMBERED, CONTROL_QUESTIONS};
-use orders::{KillScope, LimitScope, OrderView};
+use orders::{KillScope, LimitScope, OrderView, Stop};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
 use types::SessionId;
@@ -52,7 +52,7 @@ pub(crate) enum Question {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     OpenOrder(OrderView),
-    Killed(bool),
+    Killed(Stop),
     /// The recount of so many open orders came out as what was kept, or not.
     Audited(usize, Option<orders::AuditError>),
     Limit(LimitView),

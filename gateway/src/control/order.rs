@@ -20,6 +20,8 @@ pub struct Order {
 pub enum Action {
     /// No new orders, and the open ones are cancelled.
     Kill(KillScope),
+    /// No new orders but those that reduce what is held, and the open ones are cancelled.
+    LetReduce(KillScope),
     /// New orders are taken again.
     Revive(KillScope),
     /// The open orders are cancelled; new ones are taken as before.
@@ -45,7 +47,7 @@ impl Action {
     /// Whom it concerns.
     pub(crate) fn scope(&self) -> LimitScope {
         match *self {
-            Self::Kill(scope) | Self::Revive(scope) | Self::Cancel(scope) => scope.into(),
+            Self::Kill(scope) | Self::LetReduce(scope) | Self::Revive(scope) | Self::Cancel(scope) => scope.into(),
             Self::SetLimit { scope, .. } => scope,
             Self::Disable(session) | Self::Enable(session) => LimitScope::Session(session),
             Self::Roll(_) => LimitScope::Firm,

@@ -6,7 +6,7 @@ use crate::config::{Config, trading_day};
 use crate::limits::{CONTROL_ANSWER_WAIT_NS, CONTROL_TIMEOUT_NS, MAX_CONTROL_REQUEST};
 use net::SetupError;
 use net::host::peer_user;
-use orders::{Limit, LimitScope};
+use orders::{Limit, LimitScope, Stop};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -185,6 +185,7 @@ impl Server {
     fn job(&self, request: &Request) -> Result<Job, String> {
         Ok(match request {
             Request::Kill(scope) => Job::Give(Action::Kill(scope.to_orders())),
+            Request::LetReduce(scope) => Job::Give(Action::LetReduce(scope.to_orders())),
             Request::Revive(scope) => Job::Give(Action::Revive(scope.to_orders())),
             Request::Cancel(scope) => Job::Give(Action::Cancel(scope.to_orders())),
             Request::Killed(scope) => Job::Ask(Question::Killed(scope.to_orders())),
@@ -253,7 +254,10 @@ impl Server {
                         *open_orders += view.open_orders;
                     }
                     // All shards have the same switches.
-                    Answer::Killed(killed) if index == 0 => tell(&Reply::Killed { killed })?,
+                    Answer::Killed(stop) if index == 0 => tell(&Reply::Killed {
+                        killed: stop == Stop::All,
+                        reduce_only: stop == Stop::ReduceOnly,
+                    })?,
                     Answer::Killed(_) | Answer::Limit(_) => {}
                 }
             }

@@ -15,6 +15,8 @@ use types::{AccountId, SessionId};
 pub enum Request {
     /// No new orders in the scope, and cancel the open ones.
     Kill(Scope),
+    /// As `kill`, but take orders that reduce what is held.
+    LetReduce(Scope),
     /// Take new orders again.
     Revive(Scope),
     /// Cancel the open orders.
@@ -114,8 +116,10 @@ pub enum Reply {
     },
     /// A kill switch.
     Killed {
-        /// Whether it is on.
+        /// Whether it is on and lets nothing pass.
         killed: bool,
+        /// Whether it is on and lets pass what reduces.
+        reduce_only: bool,
     },
     /// A limit as it is in force.
     Limit {

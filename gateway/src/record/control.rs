@@ -14,6 +14,7 @@ const SET_LIMIT: u8 = 4;
 const DISABLE: u8 = 5;
 const ENABLE: u8 = 6;
 const ROLL: u8 = 7;
+const LET_REDUCE: u8 = 8;
 
 /// To whom.
 const FIRM: u8 = 0;
@@ -27,6 +28,7 @@ pub(super) fn decode(fields: &mut Fields<'_>) -> Option<Order> {
     let (action, scope) = (fields.u8()?, scope(fields.u8()?, fields.u32()?)?);
     let action = match action {
         KILL => Action::Kill(kill_scope(scope)?),
+        LET_REDUCE => Action::LetReduce(kill_scope(scope)?),
         REVIVE => Action::Revive(kill_scope(scope)?),
         CANCEL => Action::Cancel(kill_scope(scope)?),
         SET_LIMIT => Action::SetLimit {
@@ -54,6 +56,7 @@ pub(super) fn encode(order: &Order, head: Head) -> Head {
     };
     match order.action {
         Action::Kill(scope) => to(head, KILL, scope.into()),
+        Action::LetReduce(scope) => to(head, LET_REDUCE, scope.into()),
         Action::Revive(scope) => to(head, REVIVE, scope.into()),
         Action::Cancel(scope) => to(head, CANCEL, scope.into()),
         Action::SetLimit { scope, limit, value } => {

@@ -15,8 +15,8 @@ impl Shard {
     /// Why not; then every shard says so.
     pub(crate) fn check_control(&self, action: &Action) -> Result<(), Refusal> {
         match *action {
-            Action::Kill(scope) | Action::Revive(scope) | Action::Cancel(scope) => {
-                self.orders.is_killed(scope)?;
+            Action::Kill(scope) | Action::LetReduce(scope) | Action::Revive(scope) | Action::Cancel(scope) => {
+                self.orders.stop(scope)?;
             }
             Action::SetLimit { scope, limit, value } => {
                 if !self.changes.has_room_for(scope, limit) {
@@ -27,7 +27,7 @@ impl Shard {
                 }
             }
             Action::Disable(session) | Action::Enable(session) => {
-                self.orders.is_killed(KillScope::Session(session))?;
+                self.orders.stop(KillScope::Session(session))?;
             }
             Action::Roll(day) if day <= self.orders.day() => return Err(Refusal::PastDay(self.orders.day())),
             Action::Roll(_) => {}
@@ -40,6 +40,7 @@ impl Shard {
         self.given.remember(*order);
         let _: Result<(), Refusal> = match order.action {
             Action::Kill(scope) => self.orders.kill(scope).map_err(Refusal::from),
+            Action::LetReduce(scope) => self.orders.let_reduce(scope).map_err(Refusal::from),
             Action::Revive(scope) => self.orders.revive(scope).map_err(Refusal::from),
             Action::Cancel(scope) => self.orders.cancel_all(scope).map_err(Refusal::from),
             Action::SetLimit { scope, limit, value } => self.set_limit(now, order, scope, limit, value, effects),
@@ -112,10 +113,11 @@ impl Shard {
             }
         }
         // The first shard alone: others that are behind would turn it back.
-        if let (ShardId(0), LimitScope::Account(account), Limit::MaxOpenNotional, LimitValue::Amount(amount)) =
-            (self.id, scope, limit, value)
-        {
-            effects.limit_shared(account, amount);
+        match scope {
+            _ if self.id != ShardId(0) => {}
+            LimitScope::Firm => effects.limit_shared(None, limit, value),
+            LimitScope::Account(id) => effects.limit_shared(self.orders.account_place(id), limit, value),
+            _ => {}
         }
         Ok(())
     }

@@ -110,6 +110,7 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
                 peg_offset: Price(peg_offset),
                 expires: Timestamp(expires),
                 post_only,
+                ..OrderTerms::NONE
             },
         )
 }

@@ -1,9 +1,10 @@
 //! A small firm: two instruments, three accounts, four sessions of two owners, two venues.
 
 use orders::{
-    AccountConfig, AccountLimits, Anomaly, Capacity, Collar, FirmLimits, ForVenue, InstrumentLimits, MissingReference,
-    NOTIONAL_MAX, Orders, OrdersConfig, RateLimit, Reference, Report, Route, RouteKey, SelfMatch, SessionConfig,
-    SessionLimits, Sink, VenueConfig,
+    AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, FirmLimits, ForVenue,
+    InstrumentLimits, MissingReference, NOTIONAL_MAX, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice,
+    RepeatLimit, Report, Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink,
+    Stake, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -42,7 +43,13 @@ pub(crate) const TIGHT_POSITION: u64 = 25;
 /// 1.00 in ticks; also what the feed says.
 pub(crate) const REFERENCE: Reference = Reference {
     price: Price(100 * TICK),
+    last: Price(110 * TICK),
     time: NOW,
+};
+
+const NO_FIRM_LIMITS: FirmLimits = FirmLimits {
+    max_open_notional: None,
+    max_open_orders: None,
 };
 
 pub(crate) fn config() -> OrdersConfig {
@@ -63,9 +70,16 @@ pub(crate) fn config() -> OrdersConfig {
             max_notional: Notional(units * i128::from(Price::UNIT)),
             max_open_orders,
             max_position: (id == TIGHT).then_some(Quantity(TIGHT_POSITION)),
+            max_long: None,
+            max_short: None,
+            short_sales: ShortSales::WithLocate,
             rate: RateLimit::NONE,
             max_open_notional: has_shared_limit.then_some(NOTIONAL_MAX),
+            max_gross: has_shared_limit.then_some(NOTIONAL_MAX),
+            max_net: None,
+            max_loss: None,
         },
+        restrictions: Restrictions::default(),
     };
     let session = |index: usize, accounts: &[AccountId], cancel_on_disconnect| SessionConfig {
         id: SESSIONS[index],
@@ -75,8 +89,12 @@ pub(crate) fn config() -> OrdersConfig {
         cancel_on_disconnect,
         limits: SessionLimits {
             max_open_orders: SESSION_OPEN_ORDERS,
+            max_quantity: None,
+            max_notional: None,
             rate: RateLimit::NONE,
+            repeats: RepeatLimit::NONE,
         },
+        restrictions: Restrictions::default(),
     };
     let limits = InstrumentLimits {
         max_quantity: Quantity(50),
@@ -85,9 +103,13 @@ pub(crate) fn config() -> OrdersConfig {
             basis_points: Some(2_000),
             ticks: Some(30),
         }),
+        reference: ReferenceChoice::Mid,
         stale_after: STALE_AFTER,
         missing_reference: MissingReference::Refuse,
         market_orders: true,
+        restricted: false,
+        auction: AuctionLimits::NONE,
+        rate: RateLimit::NONE,
     };
     let without_collar = InstrumentLimits {
         collar: None,
@@ -99,7 +121,7 @@ pub(crate) fn config() -> OrdersConfig {
         shard: ShardId(3),
         instruments: vec![instrument(ALPHA, "ALPHA", 100, 0, 0), instrument(BETA, "BETA", 1, 1, 0)],
         classes: vec![limits, without_collar],
-        firm: FirmLimits {},
+        firm: NO_FIRM_LIMITS,
         overrides: vec![],
         accounts: vec![
             account(SHARED, 1_000, 1_000_000, 1_000, true),
@@ -270,6 +292,8 @@ pub(crate) fn on_report(orders: &mut Orders, report: &ExecReport) -> Result<Vec<
 pub(crate) struct Outputs {
     pub(crate) reports: Vec<Report>,
     pub(crate) released: Vec<(AccountId, i64)>,
+    /// The sum of all changes, by the account's place.
+    pub(crate) settled: [Stake; 3],
 }
 
 impl Sink for Outputs {
@@ -277,8 +301,13 @@ impl Sink for Outputs {
         self.reports.push(*report);
     }
 
-    fn release(&mut self, account: AccountId, amount: i64) {
-        assert!(amount > 0);
-        self.released.push((account, amount));
+    fn settle(&mut self, account: AccountPlace, change: &Stake) {
+        assert_ne!(*change, Stake::NONE);
+        assert!(change.notional <= 0, "a report never takes more");
+        let place = account.0 as usize;
+        self.settled[place] += *change;
+        if change.notional != 0 {
+            self.released.push(([SHARED, PLAIN, TIGHT][place], -change.notional));
+        }
     }
 }

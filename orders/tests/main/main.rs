@@ -1,9 +1,11 @@
 //! The order logic seen from outside: every reason, every race, and a naive model beside it.
 
 mod control;
+mod edges;
 mod fixture;
 mod limits;
 mod model;
 mod races;
 mod reasons;
 mod terms;
+mod values;

@@ -5,108 +5,27 @@
 //! counts from its list what the order logic keeps incrementally.
 
 use crate::fixture::*;
-use orders::{Anomaly, KillScope, Orders, Reference, Report, SelfMatch, Waiting, WaitingVerdict};
+use orders::{
+    AccountPlace, Anomaly, KillScope, Need, Orders, Reference, Report, SelfMatch, Stake, Stop, Waiting, WaitingVerdict,
+};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecReport, ExecType, InstrumentId, MassCancel, NewOrder, OrderId,
     OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, Timestamp, TradingDay,
     VenueId,
 };
 
+mod steps;
+mod value;
+mod venue;
+
+use steps::{NewStep, Step, mode, new_step, step};
+use value::Traded;
+use venue::Venue;
+
 const ACCOUNTS: [AccountId; 3] = [SHARED, PLAIN, TIGHT];
 const INSTRUMENTS: [InstrumentId; 2] = [ALPHA, BETA];
-
-/// What may happen. Numbers are reduced to what there is.
-#[derive(Clone, Debug)]
-enum Step {
-    New(NewStep),
-    Cancel {
-        pick: usize,
-        reuse: bool,
-        /// The link has no room for it now.
-        held: bool,
-    },
-    Replace {
-        pick: usize,
-        ticks: i64,
-        lots: u64,
-    },
-    MassCancel {
-        session: usize,
-        instrument: Option<usize>,
-    },
-    /// The venue takes its next request.
-    Process {
-        venue: usize,
-        mood: u64,
-    },
-    /// The venue trades one of its orders.
-    Trade {
-        venue: usize,
-        pick: usize,
-        lots: u64,
-    },
-    /// The venue cancels one of its orders by itself.
-    Bust {
-        venue: usize,
-        pick: usize,
-    },
-    /// The venue takes lots off one of its orders, as it does when it would trade with another of its owner.
-    Restate {
-        venue: usize,
-        pick: usize,
-        lots: u64,
-    },
-    /// The venue's next report arrives.
-    Deliver {
-        venue: usize,
-    },
-    /// One waiting cancel is sent.
-    Poll {
-        venue: usize,
-    },
-    /// One order that was cancelled while it waited is told of.
-    End,
-    /// Orders that wait are looked at; these links have room.
-    Look {
-        room: [bool; 2],
-    },
-    /// Time passes.
-    Later {
-        ms: u64,
-    },
-    SessionLost {
-        session: usize,
-    },
-    Kill {
-        scope: usize,
-        on: bool,
-    },
-    Venue {
-        venue: usize,
-        is_up: bool,
-    },
-    /// The venue permits another number of open orders.
-    Slots {
-        venue: usize,
-        slots: u32,
-    },
-    DayRoll,
-}
-
-#[derive(Clone, Debug)]
-struct NewStep {
-    session: usize,
-    account: usize,
-    instrument: usize,
-    buy: bool,
-    market: bool,
-    immediate: bool,
-    ticks: i64,
-    lots: u64,
-    reuse: bool,
-}
 
 /// An order as the client knows it.
 #[derive(Clone, Debug)]
@@ -143,22 +62,6 @@ enum Cancel {
     },
 }
 
-/// A venue that answers in order.
-#[derive(Default)]
-struct Venue {
-    requests: VecDeque<Request>,
-    reports: VecDeque<ExecReport>,
-    book: Vec<Resting>,
-    /// Of the last request.
-    last: ClientOrderId,
-}
-
-struct Resting {
-    number: ClientOrderId,
-    order: NewOrder,
-    traded: u64,
-}
-
 struct Model {
     orders: Orders,
     /// By session.
@@ -169,13 +72,17 @@ struct Model {
     is_up: [bool; 2],
     slots: [Option<u32>; 2],
     last: [u64; 4],
-    killed: [bool; 8],
+    stops: [Stop; 8],
     /// Whether each request got its first answer.
     answered: BTreeMap<(u16, u64), bool>,
     /// Lots bought and sold.
     traded: BTreeMap<(AccountId, InstrumentId), (u64, u64)>,
     /// Granted to SHARED and not given back.
     reserved: i64,
+    /// All that SHARED took and gave back of its limits that span shards.
+    staked: Stake,
+    /// What SHARED traded.
+    values: BTreeMap<InstrumentId, Traded>,
     day: u32,
     transcript: Vec<Report>,
 }
@@ -227,143 +134,6 @@ impl Live {
     }
 }
 
-impl Venue {
-    fn process(&mut self, mood: u64) {
-        if let Some(request) = self.requests.front() {
-            assert!(request.client_order_id() > self.last, "numbers rise");
-            self.last = request.client_order_id();
-        }
-        match self.requests.pop_front() {
-            Some(Request::New(order)) => self.on_new(order, mood),
-            Some(Request::Cancel(cancel)) => self.on_cancel(&cancel),
-            Some(Request::Replace(replace)) => self.on_replace(&replace, mood),
-            Some(Request::MassCancel(_) | Request::Status(_) | Request::MassStatus(_)) | None => {}
-        }
-    }
-
-    fn on_new(&mut self, order: NewOrder, mood: u64) {
-        let number = order.client_order_id;
-        if mood.is_multiple_of(8) {
-            return self.say(ExecType::Rejected, number, &order, Reason::BookFull);
-        }
-        self.say(ExecType::New, number, &order, Reason::None);
-        self.book.push(Resting {
-            number,
-            order,
-            traded: 0,
-        });
-        if order.order_type == OrderType::Market || order.time_in_force == TimeInForce::ImmediateOrCancel {
-            self.trade(self.book.len() - 1, mood % 13);
-            if self.book.last().is_some_and(|resting| resting.number == number) {
-                self.book.pop();
-                self.say(ExecType::Canceled, number, &order, Reason::Unfilled);
-            }
-        }
-    }
-
-    fn on_cancel(&mut self, cancel: &CancelOrder) {
-        match self.find(cancel.orig_client_order_id) {
-            Some(index) => {
-                let resting = self.book.remove(index);
-                self.say(
-                    ExecType::Canceled,
-                    cancel.client_order_id,
-                    &resting.order,
-                    Reason::Requested,
-                );
-            }
-            None => self.refuse(cancel.client_order_id, cancel.instrument, cancel.side),
-        }
-    }
-
-    fn on_replace(&mut self, replace: &ReplaceOrder, mood: u64) {
-        match self.find(replace.orig_client_order_id) {
-            Some(index) if !mood.is_multiple_of(4) => {
-                let resting = &mut self.book[index];
-                resting.number = replace.client_order_id;
-                resting.order.price = replace.price;
-                resting.order.quantity = replace.quantity;
-                let order = resting.order;
-                if resting.traded >= replace.quantity.0 {
-                    self.book.remove(index);
-                }
-                self.say(ExecType::Replaced, replace.client_order_id, &order, Reason::None);
-            }
-            _ => self.refuse(replace.client_order_id, replace.instrument, replace.side),
-        }
-    }
-
-    fn trade(&mut self, index: usize, lots: u64) {
-        let resting = &mut self.book[index];
-        let open = resting.order.quantity.0 - resting.traded;
-        let lots = lots.min(open);
-        if lots == 0 {
-            return;
-        }
-        resting.traded += lots;
-        let (number, order) = (resting.number, resting.order);
-        if lots == open {
-            self.book.remove(index);
-        }
-        self.say(ExecType::Fill, number, &order, Reason::None);
-        let report = self.reports.back_mut().unwrap();
-        report.last_quantity = Quantity(lots);
-        report.last_price = if order.price.is_null() {
-            REFERENCE.price
-        } else {
-            order.price
-        };
-    }
-
-    fn restate(&mut self, index: usize, lots: u64) {
-        let resting = &mut self.book[index];
-        if resting.traded + lots < resting.order.quantity.0 {
-            resting.order.quantity.0 -= lots;
-            let (number, order) = (resting.number, resting.order);
-            self.say(ExecType::Restated, number, &order, Reason::SelfMatch);
-        }
-    }
-
-    fn bust(&mut self, index: usize) {
-        let resting = self.book.remove(index);
-        self.say(ExecType::Canceled, resting.number, &resting.order, Reason::None);
-    }
-
-    fn find(&self, number: ClientOrderId) -> Option<usize> {
-        self.book.iter().position(|resting| resting.number == number)
-    }
-
-    fn refuse(&mut self, number: ClientOrderId, instrument: InstrumentId, side: Side) {
-        let order = NewOrder {
-            instrument,
-            side,
-            ..new_order(0)
-        };
-        self.say(ExecType::RequestRejected, number, &order, Reason::TooLate);
-    }
-
-    fn say(&mut self, exec_type: ExecType, number: ClientOrderId, order: &NewOrder, reason: Reason) {
-        self.reports.push_back(ExecReport {
-            exec_type,
-            order_id: OrderId(1),
-            client_order_id: number,
-            orig_client_order_id: ClientOrderId(0),
-            exec_id: types::ExecId(0),
-            instrument: order.instrument,
-            account: AccountId(0),
-            session: order.session,
-            side: order.side,
-            price: order.price,
-            quantity: order.quantity,
-            last_price: Price::NULL,
-            last_quantity: Quantity::ZERO,
-            leaves: Quantity::ZERO,
-            cumulative: Quantity::ZERO,
-            reason,
-        });
-    }
-}
-
 impl Model {
     fn new(modes: [SelfMatch; 4]) -> Self {
         let mut config = config();
@@ -379,10 +149,12 @@ impl Model {
             is_up: [true; 2],
             slots: [None; 2],
             last: [0; 4],
-            killed: [false; 8],
+            stops: [Stop::Off; 8],
             answered: BTreeMap::new(),
             traded: BTreeMap::new(),
             reserved: 0,
+            staked: Stake::NONE,
+            values: BTreeMap::new(),
             day: 0,
             transcript: Vec::new(),
         }
@@ -424,7 +196,7 @@ impl Model {
                     self.want_cancels(|live| live.session == session);
                 }
             }
-            &Step::Kill { scope: index, on } => self.kill(index, on),
+            &Step::Kill { scope: index, stop } => self.kill(index, stop),
             &Step::Venue { venue, is_up } => {
                 self.is_up[venue] = is_up;
                 let id = VenueId(u8::try_from(venue).unwrap());
@@ -499,7 +271,8 @@ impl Model {
                 }
             }
             Ok(routed) => {
-                self.reserved += routed.shared_need();
+                self.enter_need(routed.account(), routed.need(), &order);
+                self.mark(&order);
                 let venue = usize::from(routed.venue().0);
                 assert_eq!(venue, venue_of(new.session, order.instrument));
                 let must_wait = self.own_in_reach(new.session, &order).next().is_some();
@@ -535,7 +308,6 @@ impl Model {
     /// The rules once more, in the order in which they hold.
     fn verdict(&self, session: usize, order: &NewOrder) -> Option<Reason> {
         let may_use: &[AccountId] = [&ACCOUNTS[..], &[PLAIN], &[SHARED, TIGHT], &[PLAIN]][session];
-        let account = ACCOUNTS.iter().position(|&id| id == order.account).unwrap();
         let count = |wanted: &dyn Fn(&Live) -> bool| self.live.iter().filter(|live| wanted(live)).count();
         if order.client_order_id.0 <= self.last[session] {
             Some(Reason::DuplicateClientOrderId)
@@ -543,8 +315,8 @@ impl Model {
             Some(Reason::UnknownAccount)
         } else if order.quantity.is_zero() {
             Some(Reason::InvalidQuantity)
-        } else if self.killed[0] || self.killed[1 + account] || self.killed[4 + session] {
-            Some(Reason::Killed)
+        } else if let Some(reason) = self.stopped(session, order, order.quantity.0) {
+            Some(reason)
         } else if count(&|live| live.session == session) >= SESSION_OPEN_ORDERS as usize
             || (order.account == TIGHT && count(&|live| live.request.account == TIGHT) >= TIGHT_OPEN_ORDERS as usize)
         {
@@ -699,8 +471,25 @@ impl Model {
         }
     }
 
-    /// Whether so many lots more could make the account hold too much: all that it has open trades, and nothing against it.
+    fn stopped(&self, session: usize, order: &NewOrder, more: u64) -> Option<Reason> {
+        let account = ACCOUNTS.iter().position(|&id| id == order.account).unwrap();
+        let stops = [self.stops[0], self.stops[1 + account], self.stops[4 + session]];
+        if stops.contains(&Stop::All) {
+            Some(Reason::Killed)
+        } else if stops.contains(&Stop::ReduceOnly) && self.worst_position(order, more) > 0 {
+            Some(Reason::ReduceOnly)
+        } else {
+            None
+        }
+    }
+
+    /// Whether so many lots more could make the account hold too much.
     fn exceeds_position(&self, order: &NewOrder, more: u64) -> bool {
+        order.account == TIGHT && self.worst_position(order, more) > TIGHT_POSITION
+    }
+
+    /// Lots held on the order's side if all that is open of it trades, and so many more, and nothing against it.
+    fn worst_position(&self, order: &NewOrder, more: u64) -> u64 {
         let key = (order.account, order.instrument);
         let open = self.live.iter().filter(|live| {
             let of = &live.request;
@@ -713,7 +502,7 @@ impl Model {
         } else {
             (sold, bought)
         };
-        order.account == TIGHT && (gone + open + more).saturating_sub(back) > TIGHT_POSITION
+        (gone + open + more).saturating_sub(back)
     }
 
     /// Whether so many orders more than are open at a venue are above what it permits.
@@ -796,7 +585,10 @@ impl Model {
         self.ask(live.session, request.client_order_id);
         match result {
             Ok(screened) => {
-                self.reserved += screened.shared_need();
+                self.enter_need(screened.account(), screened.need(), &live.request);
+                if request.price != live.price || request.quantity.0 > live.lots {
+                    self.mark(&live.request);
+                }
                 let sent = self.orders.accept_replace(self.now, screened);
                 self.live[pick].replace = Some(request);
                 self.live[pick].replace_number = sent.request.client_order_id;
@@ -812,7 +604,7 @@ impl Model {
     }
 
     fn verdict_on_replace(&self, live: &Live, request: &ReplaceOrder) -> Option<Reason> {
-        let account = ACCOUNTS.iter().position(|&id| id == live.request.account).unwrap();
+        let added = request.quantity.0.saturating_sub(live.lots);
         let raises = request.price != live.price || request.quantity.0 > live.lots;
         let changed = NewOrder {
             price: request.price,
@@ -827,8 +619,8 @@ impl Model {
             Some(Reason::InvalidQuantity)
         } else if !self.is_up[live.venue] {
             Some(Reason::VenueDown)
-        } else if raises && (self.killed[0] || self.killed[1 + account] || self.killed[4 + live.session]) {
-            Some(Reason::Killed)
+        } else if let Some(reason) = self.stopped(live.session, &changed, added).filter(|_| raises) {
+            Some(reason)
         } else if raises && self.has_no_slot_above(live.venue, 0) {
             Some(Reason::NoVenueSlot)
         } else if raises && limit_broken(&changed).is_some() {
@@ -859,12 +651,13 @@ impl Model {
         self.want_cancels(|live| live.session == session && instrument.is_none_or(|id| live.request.instrument == id));
     }
 
-    fn kill(&mut self, index: usize, on: bool) {
-        self.killed[index] = on;
-        if !on {
-            return self.orders.revive(scope(index)).unwrap();
+    fn kill(&mut self, index: usize, stop: Stop) {
+        self.stops[index] = stop;
+        match stop {
+            Stop::Off => return self.orders.revive(scope(index)).unwrap(),
+            Stop::ReduceOnly => self.orders.let_reduce(scope(index)).unwrap(),
+            Stop::All => self.orders.kill(scope(index)).unwrap(),
         }
-        self.orders.kill(scope(index)).unwrap();
         self.want_cancels(|live| match scope(index) {
             KillScope::Firm => true,
             KillScope::Account(id) => live.request.account == id,
@@ -939,6 +732,7 @@ impl Model {
         assert!(self.live.is_empty());
         assert_eq!(self.reserved, 0, "what was reserved in the day came back");
         self.traded.clear();
+        self.values.clear();
         self.last = [0; 4];
         assert!(self.answered.values().all(|&answered| answered));
         self.answered.clear();
@@ -952,6 +746,17 @@ impl Model {
             assert_eq!(account, SHARED);
             self.reserved -= amount;
         }
+        assert_eq!(outputs.settled[1..], [Stake::NONE; 2], "the others have no such limits");
+        self.staked += outputs.settled[0];
+    }
+
+    fn enter_need(&mut self, account: AccountPlace, need: &Need, order: &NewOrder) {
+        assert_eq!(ACCOUNTS[account.0 as usize], order.account);
+        if order.account != SHARED {
+            assert_eq!(*need, Need::default());
+        }
+        self.reserved += need.stake.notional;
+        self.staked += need.stake;
     }
 
     /// Reads a report as the client does.
@@ -985,6 +790,15 @@ impl Model {
             ExecType::Fill => {
                 assert_eq!(exec.client_order_id, live.id);
                 live.traded += exec.last_quantity.0;
+                if live.request.account == SHARED {
+                    let values = self.values.entry(live.request.instrument).or_default();
+                    values.trade(
+                        live.request.instrument,
+                        live.request.side,
+                        exec.last_price,
+                        exec.last_quantity.0,
+                    );
+                }
                 let traded = self
                     .traded
                     .entry((live.request.account, live.request.instrument))
@@ -1034,6 +848,7 @@ impl Model {
         self.see_that_no_own_orders_cross();
         assert_eq!(self.orders.waiting() as usize, self.count_waiting());
         assert_eq!(self.orders.open_orders(), self.live.len());
+        assert_eq!(self.staked, self.counted_stake());
         for account in ACCOUNTS {
             let of_account = |live: &&Live| live.request.account == account;
             let kept = self.orders.account_exposure(account).unwrap();
@@ -1130,7 +945,7 @@ fn limit_broken(order: &NewOrder) -> Option<Reason> {
     if order.quantity.0 > max_lots {
         Some(Reason::MaxQuantity)
     } else if order.order_type == OrderType::Market && !alpha {
-        Some(Reason::UnsupportedOrder)
+        Some(Reason::MarketOrder)
     } else if order.order_type == OrderType::Limit && alpha && !(80..=120).contains(&ticks) {
         Some(Reason::PriceCollar)
     } else if notional > max_units * i128::from(Price::UNIT) {
@@ -1138,68 +953,6 @@ fn limit_broken(order: &NewOrder) -> Option<Reason> {
     } else {
         None
     }
-}
-
-fn new_step() -> impl Strategy<Value = Step> {
-    let flags = (
-        any::<bool>(),
-        prop::bool::weighted(0.1),
-        prop::bool::weighted(0.1),
-        prop::bool::weighted(0.03),
-    );
-    (0..4usize, 0..3usize, 0..2usize, flags, 95..105i64, 0..25u64).prop_map(
-        |(session, account, instrument, (buy, market, immediate, reuse), ticks, lots)| {
-            Step::New(NewStep {
-                session,
-                account,
-                instrument,
-                buy,
-                market,
-                immediate,
-                // Most cluster around the reference; a few reach the collar.
-                ticks: if lots == 3 { 100 + (ticks - 100) * 5 } else { ticks },
-                lots: if lots == 24 { 60 } else { lots },
-                reuse,
-            })
-        },
-    )
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let venue = || 0..2usize;
-    prop_oneof![
-        24 => new_step(),
-        6 => (any::<usize>(), prop::bool::weighted(0.05), prop::bool::weighted(0.2))
-            .prop_map(|(pick, reuse, held)| Step::Cancel { pick, reuse, held }),
-        8 => (any::<usize>(), 95..105i64, 0..25u64)
-            .prop_map(|(pick, ticks, lots)| Step::Replace { pick, ticks, lots }),
-        1 => (0..4usize, prop::option::of(0..2usize))
-            .prop_map(|(session, instrument)| Step::MassCancel { session, instrument }),
-        24 => (venue(), any::<u64>()).prop_map(|(venue, mood)| Step::Process { venue, mood }),
-        10 => (venue(), any::<usize>(), 1..15u64)
-            .prop_map(|(venue, pick, lots)| Step::Trade { venue, pick, lots }),
-        1 => (venue(), any::<usize>()).prop_map(|(venue, pick)| Step::Bust { venue, pick }),
-        2 => (venue(), any::<usize>(), 1..8u64).prop_map(|(venue, pick, lots)| Step::Restate { venue, pick, lots }),
-        30 => venue().prop_map(|venue| Step::Deliver { venue }),
-        4 => venue().prop_map(|venue| Step::Poll { venue }),
-        4 => Just(Step::End),
-        8 => any::<[bool; 2]>().prop_map(|room| Step::Look { room }),
-        4 => (0..60u64).prop_map(|ms| Step::Later { ms }),
-        1 => (0..4usize).prop_map(|session| Step::SessionLost { session }),
-        2 => (0..8usize, prop::bool::weighted(0.3)).prop_map(|(scope, on)| Step::Kill { scope, on }),
-        2 => (venue(), prop::bool::weighted(0.7)).prop_map(|(venue, is_up)| Step::Venue { venue, is_up }),
-        2 => (venue(), 0..12u32).prop_map(|(venue, slots)| Step::Slots { venue, slots }),
-        1 => prop::bool::weighted(0.1).prop_map(|roll| if roll { Step::DayRoll } else { Step::Deliver { venue: 0 } }),
-    ]
-}
-
-fn mode() -> impl Strategy<Value = SelfMatch> {
-    prop::sample::select(vec![
-        SelfMatch::CancelNewest,
-        SelfMatch::CancelOldest,
-        SelfMatch::CancelBoth,
-        SelfMatch::Decrement,
-    ])
 }
 
 fn run(modes: [SelfMatch; 4], steps: &[Step]) -> Vec<Report> {

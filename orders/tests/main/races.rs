@@ -459,7 +459,7 @@ fn a_shared_limit_is_given_back_once_whatever_ends_the_order() {
         let mut orders = orders();
         let checked = orders.check_risk(NOW, &shared, &REFERENCE).unwrap();
         let routed = orders.route(orders.screen(checked).unwrap()).unwrap();
-        assert_eq!(routed.shared_need(), NEED);
+        assert_eq!(routed.need().stake.notional, NEED);
         let sent = orders.accept(NOW, routed);
         let mut outputs = Outputs::default();
         for report in end(&sent) {
@@ -498,7 +498,7 @@ fn a_replace_reserves_the_worst_of_old_and_new_terms() {
             .check_replace(NOW, &replace_of(&order, 2, ticks, lots), &REFERENCE)
             .unwrap();
         let screened = orders.screen_replace(checked).unwrap();
-        assert_eq!(screened.shared_need(), need, "{lots} at {ticks}");
+        assert_eq!(screened.need().stake.notional, need, "{lots} at {ticks}");
         let request = orders.accept_replace(NOW, screened);
         assert_eq!(orders.account_exposure(SHARED).unwrap().held, 10 * LOT + need);
         let report = venue_report(&sent, ExecType::Replaced, request.request.client_order_id);

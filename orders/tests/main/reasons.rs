@@ -166,7 +166,7 @@ fn each_defect_of_a_new_order_has_its_reason() {
                 price: Price::NULL,
                 ..beta
             },
-            Some(Reason::UnsupportedOrder),
+            Some(Reason::MarketOrder),
         ),
         (
             NewOrder {
@@ -232,6 +232,7 @@ fn a_collar_needs_a_fresh_reference_or_the_masters() {
     let fresh_until = REFERENCE.time + STALE_AFTER;
     let at = |price: i64, time: Timestamp| Reference {
         price: Price(price * TICK),
+        last: Price::NULL,
         time,
     };
     let far = at(300, NOW);

@@ -91,7 +91,7 @@ fn a_stop_limit_is_collared_around_its_stop_price() {
         ..stop(6, 100, None)
     };
     let refused = enter(&mut orders, &beta, &REFERENCE).err();
-    assert_eq!(refused, Some(Reason::UnsupportedOrder), "it would be a market order");
+    assert_eq!(refused, Some(Reason::MarketOrder), "it would be a market order");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! FIX's codes for the words of [`types`], and its reason codes for refusals.
 
 use super::Version;
-use types::{OrderType, Reason, Side, TimeInForce};
+use types::{OrderType, Reason, ShortSale, Side, TimeInForce};
 
 /// Side (54).
 #[must_use]
@@ -12,13 +12,33 @@ pub const fn side_code(side: Side) -> u8 {
     }
 }
 
-/// A Side (54) that the gateway trades; `None` for the others, such as short sales.
+/// A Side (54) that the gateway trades; `None` for the others. Short sales are sells, see [`short_sale_from_code`].
 #[must_use]
 pub const fn side_from_code(code: u8) -> Option<Side> {
     match code {
         b'1' => Some(Side::Buy),
-        b'2' => Some(Side::Sell),
+        b'2' | b'5' | b'6' => Some(Side::Sell),
         _ => None,
+    }
+}
+
+/// Side (54) of a sell.
+#[must_use]
+pub const fn short_sale_code(short_sale: ShortSale) -> u8 {
+    match short_sale {
+        ShortSale::No => b'2',
+        ShortSale::Short => b'5',
+        ShortSale::Exempt => b'6',
+    }
+}
+
+/// Whether a Side (54) is a short sale.
+#[must_use]
+pub const fn short_sale_from_code(code: u8) -> ShortSale {
+    match code {
+        b'5' => ShortSale::Short,
+        b'6' => ShortSale::Exempt,
+        _ => ShortSale::No,
     }
 }
 
@@ -96,12 +116,19 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::PriceCollar
         | Reason::MaxOpenOrders
         | Reason::PositionLimit
+        | Reason::LongLimit
+        | Reason::ShortLimit
+        | Reason::GrossLimit
+        | Reason::NetLimit
+        | Reason::LossLimit
+        | Reason::FirmLimit
         | Reason::RateLimit
         | Reason::SharedLimit
         | Reason::NoVenueSlot => 3,
         Reason::UnknownOrder => 5,
         Reason::DuplicateClientOrderId => 6,
         Reason::UnsupportedOrder
+        | Reason::MarketOrder
         | Reason::InvalidStopPrice
         | Reason::InvalidDisplay
         | Reason::InvalidMinQuantity
@@ -115,6 +142,7 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::VenueFull
         | Reason::Killed
         | Reason::SessionDisabled
+        | Reason::ReduceOnly
         | Reason::DayEnded => 0,
         _ => OTHER,
     }
@@ -131,6 +159,7 @@ pub const fn cxl_rej_reason(reason: Reason) -> u64 {
         | Reason::VenueFull
         | Reason::Killed
         | Reason::SessionDisabled
+        | Reason::ReduceOnly
         | Reason::DayEnded => 2,
         Reason::RequestPending => 3,
         Reason::DuplicateClientOrderId => 6,

@@ -35,7 +35,7 @@ mod version;
 
 pub use code::{
     cxl_rej_reason, exec_restatement_reason, mass_cancel_reject_reason, ord_rej_reason, ord_type_code,
-    ord_type_from_code, side_code, side_from_code, tif_code, tif_from_code,
+    ord_type_from_code, short_sale_code, short_sale_from_code, side_code, side_from_code, tif_code, tif_from_code,
 };
 pub use dictionary::{Dictionaries, Dictionary, DictionaryError, UserDefinedFields};
 pub use encoder::{Body, Encoder, MessageHeader, TimePrecision};

@@ -414,6 +414,7 @@ mod tests {
                 expires: transact_time,
                 peg_offset: price,
                 post_only: side == b'1',
+                located: side == b'2',
                 peg: (side == b'2').then_some(types::OrderType::PegMid),
                 ..OrderFields::NONE
             };

@@ -74,6 +74,7 @@ pub(super) const TAGS: [u32; SLOTS] = [
     tag::ORD_REJ_REASON,
     tag::MIN_QTY,
     tag::MAX_FLOOR,
+    tag::LOCATE_REQD,
     tag::EXPIRE_TIME,
     tag::CASH_ORDER_QTY,
     tag::EFFECTIVE_TIME,
@@ -107,7 +108,7 @@ pub(super) const TAGS: [u32; SLOTS] = [
 ];
 
 /// How many slots there are: a bit each in a set of 128.
-pub(super) const SLOTS: usize = 94;
+pub(super) const SLOTS: usize = 95;
 
 const _: () = assert!(SLOTS <= 128, "the set of filled slots has 128 bits");
 

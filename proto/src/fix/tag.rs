@@ -101,6 +101,8 @@ tags! {
     MAX_FLOOR = 111;
     /// Id of a test request; its heartbeat has the same.
     TEST_REQ_ID = 112;
+    /// Of a short sale: Y: whoever takes the order has to locate what is sold; N: it is located.
+    LOCATE_REQD = 114;
     /// The firm that a message is sent for, when a third party sends it.
     ON_BEHALF_OF_COMP_ID = 115;
     /// Who within that firm.

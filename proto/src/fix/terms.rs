@@ -24,6 +24,8 @@ pub struct OrderFields {
     pub peg_offset: Price,
     /// ExecInst (18) has 6: it must not trade at once.
     pub post_only: bool,
+    /// LocateReqd (114) is N: what is sold short is located.
+    pub located: bool,
     /// What a pegged order follows, by ExecInst (18: R, M) or PegPriceType (1094: 5, 2).
     pub peg: Option<OrderType>,
     /// An ExecInst (18), a PegPriceType (1094), a PegOffsetType (836) or another field that changes what an order means asks
@@ -42,6 +44,7 @@ impl OrderFields {
         expires: Timestamp::NONE,
         peg_offset: Price(0),
         post_only: false,
+        located: false,
         peg: None,
         unsupported: false,
         self_match: 0,
@@ -63,6 +66,7 @@ impl OrderFields {
             display: parse_display(message)?,
             min_quantity: parse_units(message, tag::MIN_QTY)?.unwrap_or(0),
             expires: parse_expiry(message)?,
+            located: message.get(tag::LOCATE_REQD) == b"N",
             self_match: match message.get(tag::SELF_MATCH_PREVENTION_INSTRUCTION) {
                 b"" => 0,
                 &[digit @ b'0'..=b'9'] => digit,
@@ -114,6 +118,9 @@ impl OrderFields {
         if let Some(display) = self.display {
             encoder.number(tag::MAX_FLOOR, display);
         }
+        if self.located {
+            encoder.code(tag::LOCATE_REQD, b'N');
+        }
         if self.expires != Timestamp::NONE {
             encoder.time(tag::EXPIRE_TIME, self.expires);
         }
@@ -145,6 +152,7 @@ const SLOTS: SlotSet = bits_of(&[
     tag::STOP_PX,
     tag::MIN_QTY,
     tag::MAX_FLOOR,
+    tag::LOCATE_REQD,
     tag::EXPIRE_TIME,
     tag::MAX_SHOW,
     tag::PEG_OFFSET_VALUE,
@@ -281,6 +289,8 @@ mod tests {
                     ..NONE
                 },
             ),
+            ("114=N|", OrderFields { located: true, ..NONE }),
+            ("114=Y|", NONE),
             ("18=R|", peg(OrderType::PegPrimary)),
             ("18=M|836=0|", peg(OrderType::PegMid)),
             ("1094=5|", peg(OrderType::PegPrimary)),

@@ -15,7 +15,7 @@
 
 use types::{
     AccountId, ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Price, Quantity, ReplaceOrder, SessionId,
-    TimeInForce, Timestamp, Trigger,
+    ShortSale, TimeInForce, Timestamp, Trigger,
 };
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -29,7 +29,7 @@ pub(super) struct NewOrderLongLayout {
     header: U64,
     /// 0: none.
     instrument: U32,
-    /// Bit 0: post-only. The others are 0.
+    /// Bit 0: post-only. Bit 1: short sale. Bit 2, with bit 1: exempt. Bit 3: located. The others are 0.
     instructions: U32,
     /// 1e-9; [`Price::NULL`]: none.
     price: I64,
@@ -55,7 +55,7 @@ pub(super) struct NewOrderLongLayout {
 pub(super) struct ReplaceOrderLongLayout {
     header: U64,
     instrument: U32,
-    /// Bit 0: post-only. The others are 0.
+    /// As in a new order.
     instructions: U32,
     /// The new limit, 1e-9; [`Price::NULL`]: none.
     price: I64,
@@ -93,8 +93,11 @@ const _: () = assert!(size_of::<TermsLayout>() == 40);
 pub(super) const NEW_ORDER_LONG: u64 = Template::NewOrderLong.header();
 pub(super) const REPLACE_ORDER_LONG: u64 = Template::ReplaceOrderLong.header();
 
-/// The bit of the instructions.
+/// The bits of the instructions.
 const POST_ONLY: u32 = 1;
+const SHORT_SALE: u32 = 1 << 1;
+const SHORT_EXEMPT: u32 = 1 << 2;
+const LOCATED: u32 = 1 << 3;
 
 impl NewOrderLongLayout {
     pub(super) fn parse(&self) -> Result<NewOrder, DecodeError> {
@@ -172,7 +175,14 @@ impl ReplaceOrderLongLayout {
 
 impl TermsLayout {
     fn parse(&self, instructions: U32) -> Result<OrderTerms, DecodeError> {
-        if instructions.get() & !POST_ONLY != 0 {
+        let instructions = instructions.get();
+        let short_sale = match instructions & (SHORT_SALE | SHORT_EXEMPT) {
+            0 => ShortSale::No,
+            SHORT_SALE => ShortSale::Short,
+            SHORT_EXEMPT => return Err(DecodeError::UnsupportedInstruction),
+            _ => ShortSale::Exempt,
+        };
+        if instructions & !(POST_ONLY | SHORT_SALE | SHORT_EXEMPT | LOCATED) != 0 {
             return Err(DecodeError::UnsupportedInstruction);
         }
         Ok(OrderTerms {
@@ -181,7 +191,9 @@ impl TermsLayout {
             min_quantity: Quantity(self.min_quantity.get()),
             peg_offset: Price(self.peg_offset.get()),
             expires: Timestamp(self.expires.get()),
-            post_only: instructions.get() & POST_ONLY != 0,
+            post_only: instructions & POST_ONLY != 0,
+            short_sale,
+            located: instructions & LOCATED != 0,
         })
     }
 
@@ -197,7 +209,12 @@ impl TermsLayout {
 }
 
 fn instructions(terms: &OrderTerms) -> U32 {
-    U32::new(if terms.post_only { POST_ONLY } else { 0 })
+    let short_sale = match terms.short_sale {
+        ShortSale::No => 0,
+        ShortSale::Short => SHORT_SALE,
+        ShortSale::Exempt => SHORT_SALE | SHORT_EXEMPT,
+    };
+    U32::new(if terms.post_only { POST_ONLY } else { 0 } | short_sale | if terms.located { LOCATED } else { 0 })
 }
 
 /// Lots on the wire. There is room for more than [`MAX_QUANTITY`]; the reports have none.

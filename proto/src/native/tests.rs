@@ -10,8 +10,8 @@ use std::{format, vec};
 use proptest::prelude::*;
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecId, ExecType, MassCancel, MassStatusRequest, NewOrder, OrderId,
-    OrderStatusRequest, OrderTerms, OrderType, Price, Reason, ReplaceOrder, SessionId, ShardId, Side, Symbol,
-    TimeInForce, Timestamp, Trigger,
+    OrderStatusRequest, OrderTerms, OrderType, Price, Reason, ReplaceOrder, SessionId, ShardId, ShortSale, Side,
+    Symbol, TimeInForce, Timestamp, Trigger,
 };
 
 use super::*;
@@ -453,13 +453,15 @@ fn time_in_force() -> impl Strategy<Value = TimeInForce> {
 
 /// Of any kind: which terms go together is not for the wire to say. Most orders have none.
 fn terms() -> impl Strategy<Value = OrderTerms> {
-    let any_terms = any::<(i64, u64, u64, i64, u64, bool)>().prop_map(|terms| OrderTerms {
+    let any_terms = any::<(i64, u64, u64, i64, u64, bool, u8, bool)>().prop_map(|terms| OrderTerms {
         stop_price: Price(terms.0),
         display: Quantity(terms.1),
         min_quantity: Quantity(terms.2),
         peg_offset: Price(terms.3),
         expires: Timestamp(terms.4),
         post_only: terms.5,
+        short_sale: [ShortSale::No, ShortSale::Short, ShortSale::Exempt][usize::from(terms.6 % 3)],
+        located: terms.7,
     });
     prop_oneof![Just(OrderTerms::NONE), any_terms]
 }

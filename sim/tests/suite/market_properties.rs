@@ -131,6 +131,7 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
             peg_offset: cents(offset),
             expires: START + Duration(after * STEP),
             post_only,
+            ..OrderTerms::NONE
         })
 }
 
@@ -152,6 +153,7 @@ fn fitting(order_type: OrderType, time_in_force: TimeInForce, terms: OrderTerms)
             Timestamp::NONE
         },
         post_only: rests && !stop && terms.post_only,
+        ..OrderTerms::NONE
     }
 }
 

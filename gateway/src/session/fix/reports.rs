@@ -2,7 +2,7 @@
 
 use super::super::cl_ord_ids::Kind;
 use super::copies::Words;
-use super::requests::codes_of;
+use super::requests::{codes_of, side_of};
 use super::{FixSession, Text};
 use crate::effects::Effects;
 use crate::instruments::Instruments;
@@ -88,7 +88,7 @@ impl FixSession {
             side: if is_at_hand {
                 self.at_hand.side
             } else {
-                fix::side_code(exec.side)
+                side_of(self.note(exec), exec.side)
             },
             codes: if is_at_hand {
                 self.at_hand.codes
@@ -101,12 +101,16 @@ impl FixSession {
 
     /// OrdType and TimeInForce of an order, as they came with it.
     fn codes(&self, exec: &ExecReport) -> [u8; 2] {
-        let note = match self.cl_ord_ids.note(exec.client_order_id) {
+        codes_of(self.note(exec))
+    }
+
+    /// What was kept with the id of an order.
+    fn note(&self, exec: &ExecReport) -> u8 {
+        match self.cl_ord_ids.note(exec.client_order_id) {
             // It is the answer to a cancel.
             0 => self.cl_ord_ids.note(exec.orig_client_order_id),
             note => note,
-        };
-        codes_of(note)
+        }
     }
 
     /// Text (58) of a report.

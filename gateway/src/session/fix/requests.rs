@@ -11,7 +11,7 @@ use proto::fix::{
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Instrument, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId,
-    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, Trigger,
+    OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, ShortSale, Side, TimeInForce, Trigger,
 };
 
 /// The parts of an order that have codes, as far as the gateway trades them.
@@ -21,11 +21,13 @@ impl FixSession {
     pub(super) fn new_order(&mut self, order: &NewOrderSingle<'_>, instruments: &Instruments) -> Incoming {
         let instrument = instruments.find(order.symbol);
         let codes = codes(order);
-        let number = self
-            .cl_ord_ids
-            .insert(order.cl_ord_id, Kind::Order, codes.map_or(0, kept));
+        let number = self.cl_ord_ids.insert(
+            order.cl_ord_id,
+            Kind::Order,
+            codes.map_or(0, |codes| kept(codes, order.side)),
+        );
         let quantity = lots(order.quantity, instrument);
-        let terms = self.terms(&order.fields, instrument);
+        let terms = self.terms(order.side, &order.fields, instrument);
         let (side, order_type, time_in_force) = codes.unwrap_or((Side::Buy, OrderType::Limit, TimeInForce::Day));
         let new = NewOrder {
             client_order_id: number.unwrap_or_default(),
@@ -119,7 +121,7 @@ impl FixSession {
         let number = self.cl_ord_ids.insert(replace.cl_ord_id, Kind::Replace, was);
         let instrument = instruments.find(replace.symbol);
         let quantity = lots(replace.quantity, instrument);
-        let terms = self.terms(&replace.fields, instrument);
+        let terms = self.terms(replace.side, &replace.fields, instrument);
         let request = Request::Replace(ReplaceOrder {
             client_order_id: number.unwrap_or_default(),
             orig_client_order_id: orig.unwrap_or_default(),
@@ -210,9 +212,13 @@ impl FixSession {
     }
 
     /// The terms in the gateway's words.
-    fn terms(&self, fields: &OrderFields, instrument: Option<&Instrument>) -> Result<OrderTerms, Reason> {
+    fn terms(&self, side: u8, fields: &OrderFields, instrument: Option<&Instrument>) -> Result<OrderTerms, Reason> {
+        let short_sale = fix::short_sale_from_code(side);
         if *fields == OrderFields::NONE {
-            return Ok(OrderTerms::NONE);
+            return Ok(OrderTerms {
+                short_sale,
+                ..OrderTerms::NONE
+            });
         }
         if fields.self_match != 0 && fields.self_match != self_match_code(self.self_match) {
             return Err(Reason::UnsupportedSelfMatch);
@@ -232,6 +238,9 @@ impl FixSession {
             peg_offset: Price(fields.peg_offset.0),
             expires: fields.expires,
             post_only: fields.post_only,
+            short_sale,
+            // Of what is not sold short it says nothing.
+            located: fields.located && short_sale != ShortSale::No,
         })
     }
 
@@ -279,14 +288,42 @@ fn order_type(code: u8, fields: &OrderFields) -> Option<OrderType> {
     }
 }
 
-/// What is kept with a ClOrdID, so that a replace can be seen to leave type and time in force as they are.
-const fn kept((_, order_type, time_in_force): Codes) -> u8 {
-    (order_type as u8) << 4 | time_in_force as u8
+/// What is kept with a ClOrdID, so that a replace can be seen to leave type and time in force as they are, and reports say
+/// that an order is a short sale.
+const fn kept((_, order_type, time_in_force): Codes, side: u8) -> u8 {
+    let short = match fix::short_sale_from_code(side) {
+        ShortSale::No => 0,
+        ShortSale::Short => SHORT,
+        ShortSale::Exempt => SHORT_EXEMPT,
+    };
+    (order_type as u8) << 4 | time_in_force as u8 | short
+}
+
+/// Bits of what is kept that neither type nor time in force needs.
+const SHORT: u8 = 1 << 3;
+const SHORT_EXEMPT: u8 = 1 << 7;
+
+const fn kept_type(kept: u8) -> u8 {
+    kept >> 4 & 0x07
+}
+
+const fn kept_time_in_force(kept: u8) -> u8 {
+    kept & 0x07
+}
+
+/// Side (54) of an order of which this was kept.
+pub(super) const fn side_of(kept: u8, side: Side) -> u8 {
+    match side {
+        Side::Sell if kept & SHORT != 0 => fix::short_sale_code(ShortSale::Short),
+        Side::Sell if kept & SHORT_EXEMPT != 0 => fix::short_sale_code(ShortSale::Exempt),
+        side => fix::side_code(side),
+    }
 }
 
 /// OrdType (40) and TimeInForce (59) of what was kept; 0 where nothing was.
 pub(super) fn codes_of(kept: u8) -> [u8; 2] {
-    match (OrderType::from_u8(kept >> 4), TimeInForce::from_u8(kept & 0x0f)) {
+    let (order_type, time_in_force) = (kept_type(kept), kept_time_in_force(kept));
+    match (OrderType::from_u8(order_type), TimeInForce::from_u8(time_in_force)) {
         (Some(order_type), Some(time_in_force)) if kept != 0 => {
             [fix::ord_type_code(order_type), fix::tif_code(time_in_force)]
         }
@@ -300,18 +337,18 @@ const CL_ORD_ID_TOO_LONG: &[u8] = b"ClOrdID is longer than 38 bytes";
 /// Whether a replace leaves type and time in force as they were. What it does not say stays.
 fn stays(replace: &OrderCancelReplaceRequest<'_>, was: u8) -> bool {
     let order_type = match fix::ord_type_from_code(replace.ord_type) {
-        Some(OrderType::PegPrimary) if replace.fields.peg.is_none() && was >> 4 == OrderType::PegMid as u8 => {
+        Some(OrderType::PegPrimary) if replace.fields.peg.is_none() && kept_type(was) == OrderType::PegMid as u8 => {
             Some(OrderType::PegMid)
         }
         Some(OrderType::PegPrimary) => Some(replace.fields.peg.unwrap_or(OrderType::PegPrimary)),
         order_type => order_type,
     };
     let time_in_force = match replace.time_in_force {
-        0 => TimeInForce::from_u8(was & 0x0f),
+        0 => TimeInForce::from_u8(kept_time_in_force(was)),
         code => fix::tif_from_code(code),
     };
-    let same_type = order_type.is_some_and(|order_type| order_type as u8 == was >> 4);
-    let same_time = time_in_force.is_some_and(|time_in_force| time_in_force as u8 == was & 0x0f);
+    let same_type = order_type.is_some_and(|order_type| order_type as u8 == kept_type(was));
+    let same_time = time_in_force.is_some_and(|time_in_force| time_in_force as u8 == kept_time_in_force(was));
     same_type && same_time && !replace.fields.unsupported
 }
 

@@ -170,12 +170,7 @@ fn what_means_nothing_or_is_not_traded_is_refused_with_its_code() {
             "99",
             "price is missing or not on the tick grid",
         ),
-        (
-            &[("54=1", "54=5")],
-            "",
-            "11",
-            "order type or time in force is not supported",
-        ),
+        (&[("54=1", "54=5")], "", "99", "short sales are not allowed"),
         (
             &[("40=2", "40=4")],
             "",

@@ -1,0 +1,119 @@
+//! Limits as they are written, and what accounts and sessions may not trade.
+
+use super::check::notional;
+use super::sessions::rate;
+use super::{ConfigError, raw};
+use orders::{AuctionLimits, Collar, InstrumentLimits, MissingReference, ReferenceChoice, Restrictions, ShortSales};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use types::{Duration, Instrument, LimitClass, Quantity};
+
+/// `reference = "…"`: which price of the market counts.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Reference {
+    Mid,
+    Last,
+    Master,
+}
+
+/// `short_sales = "…"` of an account.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ShortSaleRule {
+    Never,
+    WithLocate,
+    Allowed,
+}
+
+/// The limits of a class.
+pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimits, ConfigError> {
+    let of = format!("risk.classes.{name}");
+    let auction_notional = raw.auction_max_notional.as_ref();
+    let auction_notional = auction_notional.map(|text| notional(&format!("{of}.auction_max_notional"), text));
+    Ok(InstrumentLimits {
+        max_quantity: Quantity(raw.max_quantity_lots),
+        max_notional: notional(&format!("{of}.max_notional"), &raw.max_notional)?,
+        collar: raw.collar.width(),
+        reference: raw.reference.map_or(ReferenceChoice::Mid, Into::into),
+        stale_after: Duration::from_millis(raw.reference_max_age_ms),
+        missing_reference: match raw.reference_missing {
+            raw::ReferenceMissing::Refuse => MissingReference::Refuse,
+            raw::ReferenceMissing::Master => MissingReference::UseMaster,
+        },
+        market_orders: raw.market_orders,
+        restricted: raw.restricted.unwrap_or(false),
+        auction: AuctionLimits {
+            max_quantity: raw.auction_max_quantity_lots.map(Quantity),
+            max_notional: auction_notional.transpose()?,
+            collar: raw.auction_collar.as_ref().map(raw::Collar::width),
+        },
+        rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once)?,
+    })
+}
+
+/// What an account or a session may not trade.
+pub(super) fn restrictions(
+    of: &str,
+    classes: &[String],
+    symbols: &[String],
+    known: &BTreeMap<String, raw::LimitClass>,
+    instruments: &[Instrument],
+) -> Result<Restrictions, ConfigError> {
+    let class = |name: &String| {
+        let place = known.keys().position(|known| known == name);
+        place
+            .and_then(|place| u8::try_from(place).ok())
+            .map(LimitClass)
+            .ok_or_else(|| {
+                ConfigError(format!(
+                    "{of}: restricted_classes names {name}, which is no limit class"
+                ))
+            })
+    };
+    let symbol = |symbol: &String| {
+        let mut all = instruments.iter();
+        let found = all.find(|instrument| instrument.symbol.as_str() == symbol);
+        found.map(|instrument| instrument.id).ok_or_else(|| {
+            ConfigError(format!(
+                "{of}: restricted_symbols names {symbol}, which is not in the instrument master"
+            ))
+        })
+    };
+    Ok(Restrictions {
+        classes: classes.iter().map(class).collect::<Result<_, _>>()?,
+        instruments: symbols.iter().map(symbol).collect::<Result<_, _>>()?,
+    })
+}
+
+impl raw::Collar {
+    const fn width(&self) -> Option<Collar> {
+        match self {
+            Self::Off(_) => None,
+            Self::On(width) => Some(Collar {
+                basis_points: width.basis_points,
+                ticks: width.ticks,
+            }),
+        }
+    }
+}
+
+impl From<ShortSaleRule> for ShortSales {
+    fn from(rule: ShortSaleRule) -> Self {
+        match rule {
+            ShortSaleRule::Never => Self::Never,
+            ShortSaleRule::WithLocate => Self::WithLocate,
+            ShortSaleRule::Allowed => Self::Allowed,
+        }
+    }
+}
+
+impl From<Reference> for ReferenceChoice {
+    fn from(reference: Reference) -> Self {
+        match reference {
+            Reference::Mid => Self::Mid,
+            Reference::Last => Self::Last,
+            Reference::Master => Self::Master,
+        }
+    }
+}

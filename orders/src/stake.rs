@@ -1,0 +1,144 @@
+//! What orders and positions take of the limits of an account that span shards.
+//!
+//! Every amount is a sum over the account's orders or positions, and whatever changes one of them changes the sum by the
+//! difference: first by what an order needs, reserved before it is accepted, later by what comes out of
+//! [`Sink::settle`](crate::Sink::settle). So each is given back exactly once, on whatever way an order ends.
+
+use core::ops::{AddAssign, Sub, SubAssign};
+
+/// What is taken, or a change of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stake {
+    /// Notional of open orders and of what traded this day, 1e-4.
+    pub notional: i64,
+    /// Open orders.
+    pub orders: i64,
+    /// Value of all positions, each the larger of long and short with the open orders of its side, 1e-4.
+    pub gross: i64,
+    /// Value of what was bought less what was sold, and of all open buys, 1e-4.
+    pub long: i64,
+    /// Value of what was sold less what was bought, and of all open sells, 1e-4.
+    pub short: i64,
+    /// What was gained this day, what is held at its value, 1e-4; less than 0 is a loss.
+    pub profit: i64,
+}
+
+/// What an order or a replace needs before it can be accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Need {
+    /// The change that it makes. What is above 0 but for the profit is subject to the limits.
+    pub stake: Stake,
+    /// Whether it can only make the account's position smaller. Then a loss is no reason to refuse it.
+    pub reduces: bool,
+}
+
+/// The account's place in [`OrdersConfig::accounts`](crate::OrdersConfig::accounts).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccountPlace(pub u32);
+
+impl Stake {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        notional: 0,
+        orders: 0,
+        gross: 0,
+        long: 0,
+        short: 0,
+        profit: 0,
+    };
+
+    /// The change from one value of a position to another; the rest stays as it is.
+    #[inline]
+    pub(crate) const fn take_value(&mut self, new: &Self, old: &Self) {
+        self.gross += new.gross - old.gross;
+        self.long += new.long - old.long;
+        self.short += new.short - old.short;
+        self.profit += new.profit - old.profit;
+    }
+}
+
+impl AddAssign for Stake {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.notional += other.notional;
+        self.orders += other.orders;
+        self.gross += other.gross;
+        self.long += other.long;
+        self.short += other.short;
+        self.profit += other.profit;
+    }
+}
+
+impl SubAssign for Stake {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Sub for Stake {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self {
+            notional: self.notional - other.notional,
+            orders: self.orders - other.orders,
+            gross: self.gross - other.gross,
+            long: self.long - other.long,
+            short: self.short - other.short,
+            profit: self.profit - other.profit,
+        }
+    }
+}
+
+/// 1e-9 in a unit of limits that span shards.
+pub(crate) const UNIT: i64 = 100_000;
+
+/// Bound of one position's value, 1e-4. Far above what a price and a day's lots make, far below where sums overflow.
+const VALUE_MAX: i64 = 1 << 56;
+
+/// Notional 1e-9 in 1e-4, rounded down.
+#[inline]
+pub(crate) fn units_down(notional: i128) -> i64 {
+    let units = match i64::try_from(notional) {
+        Ok(small) => small.div_euclid(UNIT),
+        Err(_) if notional < 0 => -VALUE_MAX,
+        Err(_) => i64::try_from(notional / i128::from(UNIT)).unwrap_or(VALUE_MAX),
+    };
+    units.clamp(-VALUE_MAX, VALUE_MAX)
+}
+
+/// As [`units_up`], of what fits.
+#[inline]
+pub(crate) const fn small_units_up(notional: i64) -> i64 {
+    notional.div_euclid(UNIT) + (notional.rem_euclid(UNIT) != 0) as i64
+}
+
+/// Notional 1e-9 in 1e-4, rounded up.
+#[inline]
+pub(crate) fn units_up(notional: i128) -> i64 {
+    -units_down(-notional)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_against_the_client() {
+        for (notional, down, up) in [
+            (0, 0, 0),
+            (1, 0, 1),
+            (100_000, 1, 1),
+            (100_001, 1, 2),
+            (-1, -1, 0),
+            (-100_000, -1, -1),
+            (-100_001, -2, -1),
+            (i128::MAX / 2, VALUE_MAX, VALUE_MAX),
+            (i128::MIN / 2, -VALUE_MAX, -VALUE_MAX),
+        ] {
+            assert_eq!((units_down(notional), units_up(notional)), (down, up), "{notional}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the first account takes of its limits that span shards, counted from the orders that live and all that traded.
+
+use super::{INSTRUMENTS, Model, lot_size};
+use crate::fixture::*;
+use orders::Stake;
+use types::{InstrumentId, Price, Side};
+
+/// What the account traded in an instrument this day, and what its position is valued at.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Traded {
+    pub(super) bought: i128,
+    pub(super) sold: i128,
+    /// Price times lots times lot size.
+    pub(super) cost: i128,
+    pub(super) brought: i128,
+    pub(super) mark: i128,
+}
+
+impl Traded {
+    pub(super) fn trade(&mut self, instrument: InstrumentId, side: Side, price: Price, lots: u64) {
+        let (price, lots) = (i128::from(price.0), i128::from(lots));
+        let notional = price * lots * lot_size(instrument);
+        match side {
+            Side::Buy => (self.bought, self.cost) = (self.bought + lots, self.cost + notional),
+            Side::Sell => (self.sold, self.brought) = (self.sold + lots, self.brought + notional),
+        }
+        self.mark = price;
+    }
+}
+
+impl Model {
+    pub(super) fn counted_stake(&self) -> Stake {
+        let up = |notional: i128| i64::try_from((notional + 99_999).div_euclid(100_000)).unwrap();
+        let down = |notional: i128| i64::try_from(notional.div_euclid(100_000)).unwrap();
+        let of_account = self.live.iter().filter(|live| live.request.account == SHARED);
+        let mut stake = Stake {
+            notional: self.reserved,
+            orders: i64::try_from(of_account.clone().count()).unwrap(),
+            ..Stake::NONE
+        };
+        for instrument in INSTRUMENTS {
+            let traded = self.values.get(&instrument).copied().unwrap_or_default();
+            let unit = traded.mark * lot_size(instrument);
+            let open = |side| {
+                let here = of_account.clone().filter(|live| {
+                    let request = &live.request;
+                    (request.instrument, request.side) == (instrument, side)
+                });
+                here.map(|live| i128::from(live.worst().0)).sum::<i128>()
+            };
+            let held = traded.bought - traded.sold;
+            let (long, short) = (held + open(Side::Buy), open(Side::Sell) - held);
+            stake.gross += up(long.max(short).max(0) * unit);
+            stake.long += up(long * unit);
+            stake.short += up(short * unit);
+            stake.profit += down(traded.brought - traded.cost + held * unit);
+        }
+        stake
+    }
+
+    /// The account had an order checked in an instrument.
+    pub(super) fn mark(&mut self, order: &types::NewOrder) {
+        if order.account == SHARED {
+            self.values.entry(order.instrument).or_default().mark = i128::from(REFERENCE.price.0);
+        }
+    }
+}

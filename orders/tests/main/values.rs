@@ -1,0 +1,264 @@
+//! Positions at their value, gross, net and lost; and the switch that lets only reducing orders pass.
+
+use crate::fixture::*;
+use orders::{AccountPlace, KillScope, Need, Orders, Reference, Stake, Stop};
+use types::{
+    AccountId, ClientOrderId, ExecType, NewOrder, Notional, Price, Quantity, Reason, Side, TimeInForce, TradingDay,
+    VenueId,
+};
+
+/// One lot of ALPHA at 1.00, 1e-4.
+const LOT: i64 = 1_000_000;
+
+fn of_shared(id: u64, side: Side, ticks: i64, lots: u64) -> NewOrder {
+    NewOrder {
+        account: SHARED,
+        side,
+        price: Price(ticks * TICK),
+        quantity: Quantity(lots),
+        ..new_order(id)
+    }
+}
+
+fn need(orders: &Orders, order: &NewOrder, reference: &Reference) -> Result<Need, Reason> {
+    let checked = orders.check_risk(NOW, order, reference)?;
+    let routed = orders.route(orders.screen(checked)?)?;
+    assert_eq!(routed.account(), AccountPlace(0));
+    Ok(*routed.need())
+}
+
+/// Takes an order in and trades all of it at a price.
+fn traded(orders: &mut Orders, order: &NewOrder, ticks: i64, outputs: &mut Outputs) {
+    let sent = accepted(orders, order);
+    let report = fill(&sent, sent.request.client_order_id, ticks, order.quantity.0);
+    orders.on_venue_report(NOW, sent.venue, &report, outputs).unwrap();
+    orders.audit().unwrap();
+}
+
+#[test]
+fn an_order_needs_what_it_adds_at_the_reference_price() {
+    let orders = orders();
+    for (side, ticks) in [(Side::Buy, 95), (Side::Sell, 105)] {
+        let Need { stake, reduces } = need(&orders, &of_shared(1, side, ticks, 10), &REFERENCE).unwrap();
+        let (long, short) = if side == Side::Buy {
+            (10 * LOT, 0)
+        } else {
+            (0, 10 * LOT)
+        };
+        let notional = ticks * LOT / 10;
+        let wanted = Stake {
+            notional,
+            orders: 1,
+            gross: 10 * LOT,
+            long,
+            short,
+            profit: 0,
+        };
+        assert_eq!(stake, wanted, "{side:?}");
+        assert!(!reduces);
+    }
+    let stale = need(&orders, &of_shared(1, Side::Buy, 95, 10), &Reference::NONE);
+    assert_eq!(stale.err(), Some(Reason::NoReferencePrice));
+}
+
+#[test]
+fn an_account_without_such_a_limit_needs_no_reference_price() {
+    let mut orders = orders();
+    let beta = NewOrder {
+        instrument: BETA,
+        ..new_order(1)
+    };
+    let mut without = config();
+    without.instruments[1].reference_price = Price(0);
+    let mut no_price = up(Orders::new(&without).unwrap());
+    assert!(enter(&mut no_price, &beta, &Reference::NONE).is_ok());
+    let shared = NewOrder {
+        account: SHARED,
+        client_order_id: ClientOrderId(2),
+        ..beta
+    };
+    let reason = enter(&mut no_price, &shared, &Reference::NONE).err();
+    assert_eq!(reason, Some(Reason::NoReferencePrice));
+    assert!(
+        enter(&mut orders, &shared, &Reference::NONE).is_ok(),
+        "the master has one"
+    );
+}
+
+#[test]
+fn what_is_held_against_an_order_is_not_counted_twice() {
+    let mut orders = orders();
+    let mut outputs = Outputs::default();
+    traded(&mut orders, &of_shared(1, Side::Buy, 100, 10), 100, &mut outputs);
+    // Half of it back: gross stays what is held, the other side has nothing yet.
+    let sell = need(&orders, &of_shared(2, Side::Sell, 110, 5), &REFERENCE).unwrap();
+    assert!(sell.reduces);
+    assert_eq!((sell.stake.gross, sell.stake.long, sell.stake.short), (0, 0, 5 * LOT));
+    let whole = need(&orders, &of_shared(2, Side::Sell, 110, 10), &REFERENCE).unwrap();
+    assert!(whole.reduces);
+    let beyond = need(&orders, &of_shared(2, Side::Sell, 110, 11), &REFERENCE).unwrap();
+    assert!(!beyond.reduces);
+    let through = need(&orders, &of_shared(2, Side::Sell, 110, 25), &REFERENCE).unwrap();
+    assert_eq!(through.stake.gross, 5 * LOT, "15 short are 5 more than 10 long");
+    // Open orders of its side count before it.
+    accepted(&mut orders, &of_shared(2, Side::Sell, 110, 8));
+    assert!(
+        !need(&orders, &of_shared(3, Side::Sell, 110, 3), &REFERENCE)
+            .unwrap()
+            .reduces
+    );
+    assert!(
+        need(&orders, &of_shared(3, Side::Sell, 110, 2), &REFERENCE)
+            .unwrap()
+            .reduces
+    );
+}
+
+#[test]
+fn gains_and_losses_of_the_day_are_told_and_end_with_it() {
+    let mut orders = orders();
+    let mut outputs = Outputs::default();
+    traded(&mut orders, &of_shared(1, Side::Buy, 110, 10), 110, &mut outputs);
+    assert_eq!(outputs.settled[0].profit, 0, "it is held at what it cost");
+    // The next order values it at the reference, 1.00.
+    let sell = of_shared(2, Side::Sell, 102, 4);
+    assert_eq!(need(&orders, &sell, &REFERENCE).unwrap().stake.profit, -LOT);
+    traded(&mut orders, &sell, 102, &mut outputs);
+    // 4 lots lost 0.08, 6 are valued at the last trade, 0.08 below their price.
+    let kept = orders.account_exposure(SHARED).unwrap().stake;
+    assert_eq!(
+        (kept.profit, kept.gross, kept.long),
+        (-8 * LOT / 10, 6 * 102 * LOT / 100, 6 * 102 * LOT / 100)
+    );
+    orders.on_day_roll(NOW, TradingDay(1), &mut outputs);
+    assert_eq!(orders.account_exposure(SHARED).unwrap().stake, Stake::NONE);
+}
+
+#[test]
+fn on_every_way_that_an_order_ends_all_that_it_took_comes_back_once() {
+    let order = of_shared(1, Side::Buy, 100, 10);
+    for end in [ExecType::Rejected, ExecType::Canceled, ExecType::Expired] {
+        let mut orders = orders();
+        let taken = need(&orders, &order, &REFERENCE).unwrap().stake;
+        let sent = accepted(&mut orders, &order);
+        let mut outputs = Outputs::default();
+        let report = venue_report(&sent, end, sent.request.client_order_id);
+        orders.on_venue_report(NOW, VenueId(0), &report, &mut outputs).unwrap();
+        assert_eq!(outputs.settled[0], Stake::NONE - taken, "{end:?}");
+        let again = orders.on_venue_report(NOW, VenueId(0), &report, &mut outputs);
+        assert!(again.is_err());
+        assert_eq!(outputs.settled[0], Stake::NONE - taken, "{end:?}");
+    }
+    let mut orders = orders();
+    let taken = need(&orders, &order, &REFERENCE).unwrap().stake;
+    accepted(&mut orders, &order);
+    let mut outputs = Outputs::default();
+    orders.on_day_roll(NOW, TradingDay(1), &mut outputs);
+    assert_eq!(outputs.settled[0], Stake::NONE - taken);
+}
+
+#[test]
+fn a_day_order_ends_with_the_day_and_one_that_lives_on_is_counted_anew() {
+    let mut orders = orders();
+    let order = NewOrder {
+        time_in_force: TimeInForce::GoodTillCancel,
+        ..of_shared(1, Side::Buy, 90, 10)
+    };
+    let sent = accepted(&mut orders, &order);
+    let number = sent.request.client_order_id;
+    let mut outputs = Outputs::default();
+    let report = fill(&sent, number, 90, 4);
+    orders.on_venue_report(NOW, VenueId(0), &report, &mut outputs).unwrap();
+    orders.on_day_roll(NOW, TradingDay(1), &mut outputs);
+    orders.audit().unwrap();
+    let kept = orders.account_exposure(SHARED).unwrap().stake;
+    // 6 lots at its limit, which values it until there is a reference price.
+    assert_eq!(
+        (kept.gross, kept.long, kept.profit),
+        (540 * LOT / 100, 540 * LOT / 100, 0)
+    );
+}
+
+#[test]
+fn a_switch_may_let_pass_what_reduces() {
+    for scope in [
+        KillScope::Firm,
+        KillScope::Account(PLAIN),
+        KillScope::Session(SESSIONS[0]),
+    ] {
+        let mut orders = orders();
+        let plain = |id, side, ticks, lots| NewOrder {
+            account: PLAIN,
+            ..of_shared(id, side, ticks, lots)
+        };
+        let mut outputs = Outputs::default();
+        traded(&mut orders, &plain(1, Side::Buy, 100, 10), 100, &mut outputs);
+        accepted(&mut orders, &plain(2, Side::Buy, 99, 5));
+        orders.let_reduce(scope).unwrap();
+        assert_eq!(orders.stop(scope), Ok(Stop::ReduceOnly));
+        assert_eq!(orders.cancels_waiting(VenueId(0)), 1, "open orders are cancelled");
+        let refused = |orders: &mut Orders, order: NewOrder| enter(orders, &order, &REFERENCE).err();
+        let buy = plain(3, Side::Buy, 99, 1);
+        assert_eq!(refused(&mut orders, buy), Some(Reason::ReduceOnly));
+        let beyond = plain(3, Side::Sell, 110, 11);
+        assert_eq!(refused(&mut orders, beyond), Some(Reason::ReduceOnly));
+        let elsewhere = NewOrder {
+            instrument: BETA,
+            ..plain(3, Side::Sell, 110, 1)
+        };
+        assert_eq!(refused(&mut orders, elsewhere), Some(Reason::ReduceOnly));
+        assert_eq!(refused(&mut orders, plain(3, Side::Sell, 110, 7)), None);
+        assert_eq!(
+            refused(&mut orders, plain(4, Side::Sell, 110, 4)),
+            Some(Reason::ReduceOnly)
+        );
+        let more = replace_of(&plain(3, Side::Sell, 110, 7), 5, 110, 11);
+        assert_eq!(replace(&mut orders, &more).err(), Some(Reason::ReduceOnly));
+        let as_much = replace_of(&plain(3, Side::Sell, 110, 7), 6, 110, 10);
+        assert!(replace(&mut orders, &as_much).is_ok());
+        // Where another switch lets nothing pass, nothing does.
+        orders.kill(KillScope::Session(SESSIONS[0])).unwrap();
+        assert_eq!(refused(&mut orders, plain(8, Side::Sell, 110, 1)), Some(Reason::Killed));
+    }
+    let nobody = KillScope::Account(AccountId(1));
+    assert_eq!(orders().let_reduce(nobody), Err(Reason::UnknownAccount));
+    assert_eq!(orders().stop(nobody), Err(Reason::UnknownAccount));
+}
+
+#[test]
+fn a_limit_that_is_not_counted_cannot_be_set_later() {
+    use orders::{Limit, LimitError, LimitScope, LimitValue};
+    let amount = LimitValue::Amount(Notional(1_000_000));
+    let mut orders = orders();
+    for (scope, limit, result) in [
+        (LimitScope::Account(SHARED), Limit::MaxLoss, Ok(())),
+        (LimitScope::Account(PLAIN), Limit::MaxLoss, Err(LimitError::NotCounted)),
+        (
+            LimitScope::Account(PLAIN),
+            Limit::MaxOpenNotional,
+            Err(LimitError::NotCounted),
+        ),
+        (LimitScope::Firm, Limit::MaxOpenNotional, Err(LimitError::NotCounted)),
+    ] {
+        assert_eq!(
+            orders.set_limit(NOW, scope, limit, amount),
+            result,
+            "{scope:?} {limit:?}"
+        );
+    }
+    let mut with_firm = config();
+    with_firm.firm.max_open_orders = Some(5);
+    let mut orders = up(Orders::new(&with_firm).unwrap());
+    assert_eq!(
+        orders.set_limit(NOW, LimitScope::Firm, Limit::MaxOpenNotional, amount),
+        Ok(())
+    );
+    let taken = orders.check_risk(NOW, &new_order(1), &REFERENCE).unwrap();
+    let routed = orders.route(orders.screen(taken).unwrap()).unwrap();
+    let (notional, count) = (routed.need().stake.notional, routed.need().stake.orders);
+    assert_eq!(
+        (notional, count),
+        (10 * LOT, 1),
+        "the firm's limits are for all accounts"
+    );
+}
