@@ -101,7 +101,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             status.accepted.load(Ordering::Relaxed),
             status.open_orders.load(Ordering::Relaxed),
         );
-        println!("shard {shard}: {accepted} orders accepted, {open} open");
+        let (judged, refused) = (
+            status.filter_received.load(Ordering::Relaxed),
+            status.filter_refused.load(Ordering::Relaxed),
+        );
+        println!(
+            "shard {shard}: {accepted} orders accepted, {open} open; the pre-filter refused {refused} of {judged}"
+        );
     }
     Ok(())
 }

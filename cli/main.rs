@@ -8,6 +8,7 @@ mod gateway;
 mod journal;
 mod lat;
 mod password;
+mod prefilter;
 mod process;
 mod recording;
 mod replay;
@@ -39,6 +40,7 @@ enum Command {
     Journal(journal::Args),
     Lat(lat::Args),
     Password(password::Args),
+    Prefilter(prefilter::Args),
     Replay(replay::Args),
     Report(report::Args),
     Tune(tune::Args),
@@ -82,6 +84,11 @@ fn main() -> ExitCode {
         Command::Password(args) => password::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
+        // A difference is an answer, not a failure to give one.
+        Command::Prefilter(args) => match prefilter::run(&args) {
+            Ok(status) => return status,
+            Err(failure) => Err(failure),
+        },
         // A miss is an answer, not a failure to give one.
         Command::Tune(args) => match tune::run(&args) {
             Ok(status) => return status,

@@ -13,6 +13,7 @@ mod links;
 mod machines;
 mod market;
 mod netns;
+mod prefilter;
 mod processes;
 mod resend;
 mod shards;

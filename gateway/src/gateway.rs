@@ -9,6 +9,7 @@ use crate::control::{self, Control};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
+use crate::filter;
 use crate::limits::{MAX_PENDING_LOGONS, RECALL_PORTION};
 use crate::live::{CancelReserve, Live, VenueSent};
 use crate::recall::Recalls;
@@ -259,6 +260,7 @@ impl Gateway {
                     .map(|shard| shard.recovered.shard.orders().memory())
                     .sum(),
             ),
+            ("pre-filter", config.shards.len() * filter::memory_bytes(config)),
             ("client sessions", sum(&session::memory_bytes)),
             ("client output", sum(&ClientOutputs::memory_bytes)),
             (

@@ -4,6 +4,7 @@
 use crate::client_links::ClientLinks;
 use crate::clients;
 use crate::config::Config;
+use crate::control::Order;
 use crate::gateway::Begin;
 use crate::limits::{JOURNAL_RESERVE_BYTES, RECALL_PORTION};
 use crate::live::{CancelReserve, Live, VenueSent};
@@ -95,6 +96,18 @@ impl Harness {
         }
         self.live.append(&Record::SessionUp { session });
         self.shard.on_session_up(self.live.now, session, &mut self.live);
+    }
+
+    /// An operator's order.
+    pub fn control(&mut self, order: &Order) {
+        self.live.append(&Record::Controlled(*order));
+        self.shard.on_control(self.live.now, order, &mut self.live);
+    }
+
+    /// What the pre-filter has counted.
+    #[must_use]
+    pub const fn filter_counters(&self) -> &prefilter::Counters {
+        self.shard.filter_counters()
     }
 
     /// A client's connection ends.

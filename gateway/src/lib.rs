@@ -16,6 +16,7 @@ pub mod door;
 pub mod effects;
 pub mod executor;
 pub mod feed;
+mod filter;
 pub mod gateway;
 pub mod harness;
 mod instruments;

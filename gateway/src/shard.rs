@@ -12,6 +12,7 @@ use crate::control::{Changes, Given};
 use crate::crossing::{self, Content};
 use crate::door::Binding;
 use crate::effects::{Destination, Effects, Purpose};
+use crate::filter::Filter;
 use crate::instruments::Instruments;
 use crate::limits::MAX_VENUES;
 use crate::session::{self, Incoming, Sessions};
@@ -27,6 +28,7 @@ use types::{
 /// The state of one shard.
 pub struct Shard {
     id: ShardId,
+    filter: Filter,
     orders: Orders,
     sessions: Sessions,
     instruments: Instruments,
@@ -65,9 +67,11 @@ impl Shard {
     /// # Errors
     /// What the order logic finds wrong in its part of the config.
     pub fn new(config: &Config, id: ShardId) -> Result<Self, orders::ConfigError> {
+        let orders = Orders::new(&config.orders[usize::from(id.0)])?;
         Ok(Self {
             id,
-            orders: Orders::new(&config.orders[usize::from(id.0)])?,
+            filter: Filter::new(config, &orders),
+            orders,
             sessions: Sessions::new(config, id),
             instruments: Instruments::new(&config.instruments),
             notices: VecDeque::with_capacity(NOTICES_A_SESSION * config.sessions.len() * config.shards.len()),
@@ -164,7 +168,7 @@ impl Shard {
     /// Every step of a new order that is this shard's. The checks change nothing; room and shared limits are reserved
     /// when they all have passed and before the first change; after that nothing can fail.
     fn take<E: Effects>(&mut self, now: Timestamp, order: &NewOrder, effects: &mut E) -> Result<OrderId, Reason> {
-        // The pre-filter stands in front of this line, between the session and the order logic.
+        self.filter.judge(now, order)?;
         let reference = self.instruments.reference(order.instrument, effects);
         let checked = self.orders.check_risk(now, order, &reference)?;
         effects.stamp(Tap::RiskChecked);
@@ -459,6 +463,12 @@ impl Shard {
     #[must_use]
     pub const fn orders(&self) -> &Orders {
         &self.orders
+    }
+
+    /// What the pre-filter has counted.
+    #[must_use]
+    pub const fn filter_counters(&self) -> &prefilter::Counters {
+        self.filter.counters()
     }
 
     /// Counts since start.

@@ -44,6 +44,10 @@ pub struct Status {
     pub fills: AtomicU64,
     /// Requests refused, by place of the reason in [`Reason::ALL`].
     pub refused: Vec<AtomicU64>,
+    /// New orders that the pre-filter judged.
+    pub filter_received: AtomicU64,
+    /// New orders that it refused; by reason they are among the others in `refused`.
+    pub filter_refused: AtomicU64,
     /// Reports of venues that contradict what is known.
     pub anomalies: AtomicU64,
     /// Bytes appended to the journal.
@@ -122,6 +126,8 @@ impl Status {
             accepted: AtomicU64::new(0),
             fills: AtomicU64::new(0),
             refused: Reason::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            filter_received: AtomicU64::new(0),
+            filter_refused: AtomicU64::new(0),
             anomalies: AtomicU64::new(0),
             journal_position: AtomicU64::new(0),
         }
@@ -172,6 +178,9 @@ impl Status {
         for (counter, &reason) in self.refused.iter().zip(Reason::ALL) {
             set(counter, counters.refused(reason));
         }
+        let filter = shard.filter_counters();
+        set(&self.filter_received, filter.received);
+        set(&self.filter_refused, filter.refused);
         set(
             &self.anomalies,
             orders::Anomaly::ALL

@@ -55,6 +55,11 @@ module pf_core #(
     logic [167:0] symbol_data;
     logic [79:0] session_data;
     logic [63:0] touch_data;
+`ifdef FORMAL
+    logic f_in_end, f_in_check, f_end_open, f_frame_open;
+    logic [8:0] f_check_reasons;
+    logic [SLOTS_LOG2-1:0] f_frame_slot, f_end_slot, f_check_slot;
+`endif
     logic judged;
     logic [8:0] reasons;
     logic [2:0] action;
@@ -118,7 +123,13 @@ module pf_core #(
         .session_data(session_data), .touch_write(touch_write), .touch_address(touch_address), .touch_data(touch_data),
         .clearing(clearing), .clear_address(clear_address), .judged(judged), .reasons(reasons), .action(action),
         .route(route), .verdict_sequence(verdict_sequence), .verdict_generation(verdict_generation),
-        .verdict_slot(verdict_slot));
+        .verdict_slot(verdict_slot)
+`ifdef FORMAL
+        , .f_ended(f_in_end), .f_checked(f_in_check), .f_end_open(f_end_open), .f_frame_open(f_frame_open),
+        .f_check_reasons(f_check_reasons), .f_frame_slot(f_frame_slot), .f_end_slot(f_end_slot),
+        .f_check_slot(f_check_slot)
+`endif
+        );
 
     // Verdicts wait here, by slot, until the host and the frame have had them.
     logic [SLOTS_LOG2:0] known;   // verdicts given
@@ -186,4 +197,7 @@ module pf_core #(
         end
     end
 
+`ifdef FORMAL
+    `include "pf_formal.sv"
+`endif
 endmodule

@@ -49,6 +49,13 @@ module pf_judge #(
     output logic [31:0] verdict_sequence,
     output logic [31:0] verdict_generation,
     output logic [SLOTS_LOG2-1:0] verdict_slot
+`ifdef FORMAL
+    // What proofs need to see of the pipeline.
+    ,
+    output logic        f_ended, f_checked, f_end_open, f_frame_open,
+    output logic [8:0]  f_check_reasons,
+    output logic [SLOTS_LOG2-1:0] f_frame_slot, f_end_slot, f_check_slot
+`endif
 );
     localparam LEN = 0, FIELD = 1, KILL = 2, SESSION = 3, SYMBOL = 4, QTY = 5, PRICE = 6, RATE = 7, TOUCH = 8;
     // Block length 40, schema `TG`, version 0; the template stands in bits 16–31.
@@ -289,4 +296,15 @@ module pf_judge #(
         take_session <= session;
     end
     assign next_due = {next_hi + {31'd0, next_lo[32]}, next_lo[31:0]};
+
+`ifdef FORMAL
+    assign f_ended = ended;
+    assign f_checked = checked;
+    assign f_end_open = end_open;
+    assign f_frame_open = frame_open;
+    assign f_check_reasons = check_reasons;
+    assign f_frame_slot = frame_slot;
+    assign f_end_slot = end_slot;
+    assign f_check_slot = check_slot;
+`endif
 endmodule

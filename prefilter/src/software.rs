@@ -90,6 +90,20 @@ impl Software {
         }
     }
 
+    /// Bytes that tables of this size take.
+    #[must_use]
+    pub const fn memory_bytes(caps: Caps) -> usize {
+        let symbol = size_of::<Symbol>() + size_of::<Staged>();
+        let session = size_of::<Session>() + size_of::<Staged>();
+        caps.symbols as usize * symbol + caps.sessions as usize * session + VERDICTS_MAX * size_of::<Verdict>()
+    }
+
+    /// What was counted; [`PreFilter::counters`] for who only looks.
+    #[must_use]
+    pub const fn counted(&self) -> &Counters {
+        &self.counters
+    }
+
     /// Judges one order and counts it. An order that passes is charged to its session's rate.
     #[inline]
     pub fn judge(&mut self, now: Timestamp, order: &Order) -> Judgement {

@@ -99,6 +99,9 @@ impl Shard {
         self.check_control(&order.action)?;
         if !self.is_elsewhere(scope) {
             self.orders.set_limit(now, scope, limit, value)?;
+            if limit == Limit::MaxQuantity {
+                self.filter.load(&self.orders);
+            }
         }
         // Every shard remembers every change, so that all have room or none.
         match value {

@@ -1,6 +1,7 @@
 //! The gateway's shard from outside: bytes in, bytes out, journal and replay in between.
 
 mod drop_copy;
+mod filter;
 mod first_stage;
 mod fix;
 mod fixture;

@@ -1,0 +1,91 @@
+//! `tickgate prefilter`: whether a backend of the pre-filter conforms.
+
+use crate::Failure;
+use ::prefilter::conformance::{self, Step};
+use ::prefilter::{Caps, PreFilter, Software};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Backends of the order pre-filter.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a script of orders against a backend that holds no limits, and print what differs. The golden script without
+    /// `--script`. Exits with status 1 when anything differs.
+    Conform {
+        /// What is held to it.
+        #[arg(long, value_enum, default_value = "software")]
+        backend: Backend,
+        /// Another script, in the form of tests/vectors/prefilter.txt.
+        #[arg(long)]
+        script: Option<PathBuf>,
+    },
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Backend {
+    /// The one in every gateway.
+    Software,
+    /// The RTL in simulation, its streams 64 bits wide.
+    #[cfg(feature = "rtl-sim")]
+    Rtl64,
+    /// The same, 512 bits wide.
+    #[cfg(feature = "rtl-sim")]
+    Rtl512,
+}
+
+const GOLDEN: &str = include_str!("../tests/vectors/prefilter.txt");
+
+/// Tables for the golden script, which has ids beyond them too.
+const SOFTWARE: Caps = Caps {
+    symbols: 1 << 10,
+    sessions: 1 << 10,
+};
+
+/// Runs the subcommand. The status is 1 when a backend does not conform.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    match &args.command {
+        Command::Conform { backend, script } => {
+            let text = match script {
+                Some(path) => std::fs::read_to_string(path)
+                    .map_err(|error| Failure::new(format!("reading {}: {error}", path.display())))?,
+                None => GOLDEN.to_owned(),
+            };
+            let steps = conformance::parse(&text)?;
+            match backend {
+                Backend::Software => conform(&mut Software::new(SOFTWARE), &steps),
+                #[cfg(feature = "rtl-sim")]
+                Backend::Rtl64 => conform(&mut rtl(::prefilter::rtl::Width::Bits64)?, &steps),
+                #[cfg(feature = "rtl-sim")]
+                Backend::Rtl512 => conform(&mut rtl(::prefilter::rtl::Width::Bits512)?, &steps),
+            }
+        }
+    }
+}
+
+#[cfg(feature = "rtl-sim")]
+fn rtl(width: ::prefilter::rtl::Width) -> Result<::prefilter::rtl::Rtl, Failure> {
+    Ok(::prefilter::rtl::Rtl::new(width, 0)?)
+}
+
+fn conform<P: PreFilter>(backend: &mut P, steps: &[Step]) -> Result<ExitCode, Failure> {
+    let outcome = conformance::run(backend, steps)?;
+    for difference in &outcome.differences {
+        println!("{difference}");
+    }
+    if let Some((expected, found)) = &outcome.counters {
+        println!("counters: expected {expected:?}, found {found:?}");
+    }
+    println!("{} orders, {} verdicts differ", outcome.frames, outcome.different);
+    Ok(if outcome.is_clean() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

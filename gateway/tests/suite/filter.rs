@@ -1,0 +1,74 @@
+//! The pre-filter in front of the order logic.
+
+use crate::fix::{Logon, field, order};
+use crate::fixture::{ALFA, Fixture, buy};
+use gateway::control::{Action, Order};
+use orders::{Limit, LimitScope, LimitValue};
+use prefilter::Reasons;
+use proto::fix::NewOrderSingle;
+use types::{InstrumentId, NewOrder, Quantity, Reason, Request};
+
+fn lots(number: u64, lots: u64) -> Request {
+    Request::New(NewOrder {
+        quantity: Quantity(lots),
+        ..buy(number)
+    })
+}
+
+fn answer(fixture: &mut Fixture, request: &Request) -> Option<Reason> {
+    let reports = fixture.native(request);
+    reports.last().map(|report| report.reason)
+}
+
+#[test]
+fn what_it_refuses_is_answered_with_the_reason_and_counted() {
+    let mut fixture = Fixture::new();
+    assert_eq!(answer(&mut fixture, &lots(1, 500)), None);
+    assert_eq!(answer(&mut fixture, &lots(2, 501)), Some(Reason::MaxQuantity));
+    let unknown = NewOrder {
+        instrument: InstrumentId(7),
+        ..buy(3)
+    };
+    assert_eq!(
+        answer(&mut fixture, &Request::New(unknown)),
+        Some(Reason::UnknownInstrument)
+    );
+    let counters = fixture.shard.filter_counters();
+    assert_eq!((counters.received, counters.passed, counters.refused), (3, 1, 2));
+    let of = |reason: Reasons| counters.reasons[reason.0.trailing_zeros() as usize];
+    assert_eq!((of(Reasons::QTY), of(Reasons::SYMBOL)), (1, 1));
+}
+
+#[test]
+fn an_order_of_a_fix_client_goes_through_it_too() {
+    let mut fixture = Fixture::new();
+    fixture.fix(&Logon);
+    let answer = fixture.fix(&NewOrderSingle {
+        quantity: 501,
+        ..order("A-1", "ALFA")
+    });
+    assert_eq!(field(&answer[0], 39), Some("8"), "{answer:?}");
+    let counters = fixture.shard.filter_counters();
+    assert_eq!((counters.received, counters.refused), (1, 1));
+}
+
+#[test]
+fn a_limit_that_is_changed_holds_for_the_next_order() {
+    let mut fixture = Fixture::new();
+    let set = |fixture: &mut Fixture, number, lots| {
+        fixture.shard.control(&Order {
+            number,
+            operator: 1,
+            action: Action::SetLimit {
+                scope: LimitScope::Instrument(ALFA),
+                limit: Limit::MaxQuantity,
+                value: LimitValue::Count(lots),
+            },
+        });
+    };
+    set(&mut fixture, 1, 10);
+    assert_eq!(answer(&mut fixture, &lots(1, 11)), Some(Reason::MaxQuantity));
+    set(&mut fixture, 2, 600);
+    assert_eq!(answer(&mut fixture, &lots(2, 600)), None);
+    assert_eq!(fixture.shard.filter_counters().refused, 1);
+}
