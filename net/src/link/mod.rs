@@ -17,11 +17,13 @@
 pub mod any;
 mod keys;
 pub mod ltp;
+pub mod roce;
 mod table;
 pub mod tcp;
 
 pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
+pub use roce::{RoceLink, RoceLinkConfig, RoceMismatch};
 pub use table::{LinkTable, Transport, VenueLinkTable};
 pub use tcp::{TcpLink, TcpLinkConfig};
 
@@ -181,6 +183,8 @@ pub enum DownReason {
     Incompatible(Refusal),
     /// The peer refuses this end, and says why (LTP).
     RefusedBecause(Refusal),
+    /// The two ends of a RoCEv2 link are not configured alike.
+    Mismatched(RoceMismatch),
     /// The peer sent bytes that are not the protocol.
     Malformed,
     /// The peer acknowledged what was never sent.
@@ -250,6 +254,7 @@ impl fmt::Display for DownReason {
             }
             Self::Incompatible(refusal) => write!(f, "peer cannot be served: {refusal}"),
             Self::RefusedBecause(refusal) => write!(f, "refused by the peer: {refusal}"),
+            Self::Mismatched(mismatch) => write!(f, "the ends are not configured alike: {mismatch}"),
             Self::Malformed => f.write_str("peer does not speak the protocol"),
             Self::FalseAck => f.write_str("peer acknowledged what was never sent"),
             Self::Io(kind) => write!(f, "socket: {kind}"),

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use types::{Duration, Timestamp};
 
 #[derive(Debug)]
-pub(super) struct Connector {
+pub(in crate::link) struct Connector {
     peer: SocketAddr,
     local: Option<SocketAddr>,
     options: TcpOptions,
@@ -28,7 +28,7 @@ enum Attempt {
 }
 
 impl Connector {
-    pub(super) const fn new(
+    pub(in crate::link) const fn new(
         peer: SocketAddr,
         local: Option<SocketAddr>,
         options: TcpOptions,
@@ -49,7 +49,7 @@ impl Connector {
 
     /// Goes on connecting; gives the connection once, or why this attempt failed. The owner tells what becomes of the
     /// connection by [`on_up`](Self::on_up) and [`on_down`](Self::on_down).
-    pub(super) fn turn(&mut self, now: Timestamp) -> io::Result<Option<TcpStream>> {
+    pub(in crate::link) fn turn(&mut self, now: Timestamp) -> io::Result<Option<TcpStream>> {
         match &mut self.attempt {
             Attempt::Waiting { until } if now < *until => Ok(None),
             Attempt::Waiting { .. } => {
@@ -69,12 +69,12 @@ impl Connector {
     }
 
     /// The link is up: the next failure is a new one.
-    pub(super) fn on_up(&mut self) {
+    pub(in crate::link) fn on_up(&mut self) {
         self.retry_after = self.retry_min;
     }
 
     /// The connection, or the attempt at one, is gone: pause, then try again.
-    pub(super) fn on_down(&mut self, now: Timestamp) {
+    pub(in crate::link) fn on_down(&mut self, now: Timestamp) {
         self.attempt = Attempt::Waiting {
             until: now + self.retry_after,
         };

@@ -40,7 +40,7 @@ use crate::options::Readback;
 use crate::tcp::{Received, TcpListener, TcpStream};
 use acceptor::{Acceptor, Candidate};
 use ack::{parse_ack, write_ack};
-use connector::Connector;
+pub(super) use connector::Connector;
 use outbox::Outbox;
 use proto::soup::{ClientSession, HEADER_LENGTH, Login, LoginRefusal, parse};
 use session::{Incoming, Role, Session};
