@@ -13,6 +13,7 @@ mod process;
 mod recording;
 mod replay;
 mod report;
+mod top;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,7 @@ enum Command {
     Prefilter(prefilter::Args),
     Replay(replay::Args),
     Report(report::Args),
+    Top(top::Args),
     Tune(tune::Args),
 }
 
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
             Ok(status) => return status,
             Err(failure) => Err(failure),
         },
+        Command::Top(args) => top::run(&args),
         // A miss is an answer, not a failure to give one.
         Command::Tune(args) => match tune::run(&args) {
             Ok(status) => return status,

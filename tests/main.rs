@@ -19,5 +19,6 @@ mod resend;
 mod shards;
 mod sources;
 mod tls;
+mod top;
 mod trader;
 mod tune;

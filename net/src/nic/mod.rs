@@ -1,7 +1,9 @@
 //! What a network card is set to: the kernel's ethtool interface and netlink, read only.
 
+mod statistics;
 mod xdp;
 
+pub use statistics::statistics;
 pub use xdp::XdpMode;
 
 use std::io;
@@ -81,9 +83,15 @@ pub fn settings(interface: &str) -> io::Result<NicSettings> {
 }
 
 /// One command: its number comes first in a struct of 32-bit words, which the kernel fills in.
-fn ask<const WORDS: usize>(socket: &UdpSocket, interface: &str, command: u32) -> io::Result<[u32; WORDS]> {
+fn ask<const WORDS: usize>(socket: &UdpSocket, interface: &str, number: u32) -> io::Result<[u32; WORDS]> {
     let mut words = [0_u32; WORDS];
-    words[0] = command;
+    words[0] = number;
+    command(socket, interface, &mut words)?;
+    Ok(words)
+}
+
+/// One command in a struct of 32-bit words, of which the kernel writes what the command has: the caller gives at least so many.
+fn command(socket: &UdpSocket, interface: &str, words: &mut [u32]) -> io::Result<()> {
     // SAFETY: made of numbers and a null pointer, of which zeros are some.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The kernel wants a 0 behind the name.
@@ -94,10 +102,10 @@ fn ask<const WORDS: usize>(socket: &UdpSocket, interface: &str, command: u32) ->
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: the kernel reads `request` and writes the command's struct, which `words` has the length of.
+    // SAFETY: the kernel reads `request` and writes the command's struct, which `words` has room for.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if result == 0 {
-        Ok(words)
+        Ok(())
     } else {
         Err(io::Error::last_os_error())
     }
