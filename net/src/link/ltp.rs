@@ -269,6 +269,7 @@ impl<D: Datagram> Link for LtpLink<D> {
             sent: counters.messages_sent,
             received: counters.messages_received,
             retransmitted: counters.retransmits,
+            retransmits_spurious: counters.retransmits_spurious,
             duplicates: counters.duplicates,
             naks_sent: counters.naks_sent,
             naks_received: counters.naks_received,

@@ -202,6 +202,8 @@ pub struct LinkCounters {
     pub received: u64,
     /// Messages transmitted again.
     pub retransmitted: u64,
+    /// Of those, the ones that the peer had already, as far as it told us; 0 where the transport does not tell.
+    pub retransmits_spurious: u64,
     /// Messages that came a second time and were dropped.
     pub duplicates: u64,
     /// Requests for retransmission sent.

@@ -569,9 +569,13 @@ const WINDOW: usize = 64;
 const MESSAGE_MAX: usize = 64;
 const START: u64 = 1_700_000_000_000_000_000;
 
-/// Seeds to run: one from the environment, or the first of all.
+/// Seeds to run: one from the environment, or the first of all. A value that is no number must not pass for none.
 fn seeds(usual: u64) -> Range<u64> {
-    let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
+    let number = |name| {
+        let text = env::var_os(name)?;
+        let number = text.to_str().and_then(|text| text.parse::<u64>().ok());
+        Some(number.unwrap_or_else(|| panic!("{name} is no number: {text:?}")))
+    };
     match number("LTP_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("LTP_SEEDS").unwrap_or(usual),
