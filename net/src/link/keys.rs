@@ -2,8 +2,8 @@
 //! can be shown to anybody, and they appear in no log and no message.
 
 use proto::ltp::Key;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -11,16 +11,27 @@ use std::path::Path;
 /// (`echo 7 $(openssl rand -hex 16)` makes such a line.)
 ///
 /// # Errors
-/// What is wrong with the file: it cannot be read, anybody may read it, a line is no key, or the key is not in it.
+/// What is wrong with the file: it cannot be read, anybody may read it, it is longer than [`FILE_MAX`], a line is no key, or the key is not in it.
 pub(super) fn read_key(path: &Path, id: u32) -> Result<Key, String> {
     let in_file = |what: &str| format!("key file {}: {what}", path.display());
-    let read =
-        || -> io::Result<(u32, String)> { Ok((fs::metadata(path)?.permissions().mode(), fs::read_to_string(path)?)) };
-    let (mode, text) = read().map_err(|error| in_file(&error.to_string()))?;
-    if mode & MODE_OF_OTHERS != 0 {
+    let failed = |error: io::Error| in_file(&error.to_string());
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.permissions().mode() & MODE_OF_OTHERS != 0 {
         return Err(in_file("anybody may read it; chmod o-rwx"));
     }
+    let text = read_all(file).map_err(failed)?;
     find(&text, id).map_err(|what| in_file(&what))
+}
+
+/// Reads to the end, or up to the limit: what has no end, as a device, is refused too.
+fn read_all(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    from.take(FILE_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX {
+        let what = format!("it is longer than {FILE_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    Ok(text)
 }
 
 fn find(text: &str, id: u32) -> Result<Key, String> {
@@ -49,12 +60,15 @@ fn parse(line: &str) -> Option<Key> {
     Some(Key { id, secret })
 }
 
+/// Longest file of keys, bytes: some 20,000 keys.
+const FILE_MAX: u64 = 1 << 20;
 /// Permissions of everybody else.
 const MODE_OF_OTHERS: u32 = 0o007;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const TEXT: &str =
         "# of the links\n7 00112233445566778899aabbccddeeff # venue A\n\n8\tffffffffffffffffffffffffffffffff\n";
@@ -80,6 +94,14 @@ mod tests {
         }
         let twice = format!("{TEXT}{TEXT}");
         assert_eq!(find(&twice, 7).unwrap_err(), "key 7 stands in it twice");
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        let error = read_all(File::open("/dev/zero").unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "it is longer than 1048576 bytes");
+        assert_eq!(read_all(TEXT.as_bytes()).unwrap(), TEXT);
+        assert!(read_all(io::repeat(b'#').take(FILE_MAX)).is_ok());
     }
 
     #[test]

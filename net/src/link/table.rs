@@ -76,6 +76,8 @@ impl VenueLinkTable {
         second: Option<LinkEnd>,
         base: &Path,
     ) -> Result<LinkConfig, String> {
+        link.check_times()?;
+        check_ends(session, end, second)?;
         match self.transport {
             Transport::Ltp => self.ltp(link, session, max_message, end, second, base),
             Transport::Tcp => self.tcp(link, session, max_message, end, second),
@@ -91,8 +93,13 @@ impl VenueLinkTable {
         second: Option<LinkEnd>,
         base: &Path,
     ) -> Result<LinkConfig, String> {
-        if self.tcp.is_some() {
-            return Err("a table tcp is for TCP".to_owned());
+        for (keys, is_there) in [
+            ("a table tcp", self.tcp.is_some()),
+            ("user and password", self.user.is_some() || self.password.is_some()),
+        ] {
+            if is_there {
+                return Err(format!("for TCP alone: {keys}"));
+            }
         }
         let mut ltp = Config::new(session, link.window_messages, max_message);
         if let Some(name) = &self.header {
@@ -103,6 +110,11 @@ impl VenueLinkTable {
                 Redundancy::from_name(name).ok_or("redundancy is \"off\", \"paths\", \"twice\" or \"repeat\"")?;
         }
         if let Some(allowance) = self.reorder_allowance_us {
+            if allowance > REORDER_ALLOWANCE_MAX_US {
+                return Err(format!(
+                    "reorder_allowance_us = {allowance} must be at most {REORDER_ALLOWANCE_MAX_US}"
+                ));
+            }
             ltp.reorder_allowance = Duration::from_micros(allowance);
         }
         link.apply(&mut ltp, base)?;
@@ -139,11 +151,14 @@ impl VenueLinkTable {
                 return Err(format!("for LTP alone: {keys}"));
             }
         }
-        let text = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
+        let text = |text: &Option<String>| {
+            let text = text.as_ref().filter(|text| !text.trim().is_empty());
+            text.map(|text| text.clone().into_bytes())
+        };
         let user = text(&self.user).and_then(|user| UserName::new(&user));
         let password = text(&self.password).and_then(|password| Password::new(&password));
         let (Some(user), Some(password)) = (user, password) else {
-            return Err("TCP needs user (at most 6 characters) and password (at most 10)".to_owned());
+            return Err("TCP needs user (1 to 6 characters) and password (1 to 10)".to_owned());
         };
         let name = SessionName::new(session.to_string().as_bytes()).ok_or("its number is no session name")?;
         let mut tcp = TcpLinkConfig::new(end, user, password, name);
@@ -155,6 +170,7 @@ impl VenueLinkTable {
             options.check()?;
             tcp.tcp = options;
         }
+        tcp.check().map_err(|error| error.to_string())?;
         Ok(LinkConfig::Tcp(tcp))
     }
 }
@@ -165,14 +181,33 @@ impl LinkTable {
     /// # Errors
     /// What is wrong, for people.
     pub fn apply(&self, config: &mut Config, base: &Path) -> Result<(), String> {
+        self.check_times()?;
         config.heartbeat = Duration::from_millis(self.heartbeat_ms);
-        config.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms.max(1)).unwrap_or(u32::MAX);
+        config.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms).unwrap_or(u32::MAX);
         config.key = match (self.key_id, &self.key_file) {
             (Some(id), Some(file)) => Some(read_key(&base.join(file), id)?),
             (None, None) => None,
             _ => return Err("key_id and key_file stand together".to_owned()),
         };
         config.check().map_err(|error| error.to_string())
+    }
+
+    /// The rule of the heartbeat, for every transport.
+    fn check_times(&self) -> Result<(), String> {
+        let (heartbeat, dead_after) = (self.heartbeat_ms, self.dead_after_ms);
+        if !(1..=HEARTBEAT_MAX_MS).contains(&heartbeat) {
+            return Err(format!(
+                "heartbeat_ms = {heartbeat} must be from 1 to {HEARTBEAT_MAX_MS}"
+            ));
+        }
+        let least = DEAD_AFTER_HEARTBEATS_MIN * heartbeat;
+        if !(least..=DEAD_AFTER_MAX_MS).contains(&dead_after) {
+            return Err(format!(
+                "dead_after_ms = {dead_after} must be at least {DEAD_AFTER_HEARTBEATS_MIN} times heartbeat_ms \
+                 ({least}), and at most {DEAD_AFTER_MAX_MS}"
+            ));
+        }
+        Ok(())
     }
 
     /// What carries the datagrams at this end.
@@ -182,6 +217,38 @@ impl LinkTable {
     pub fn carrier(&self, end: LinkEnd) -> Result<CarrierConfig, String> {
         CarrierConfig::check(self.carrier, self.afxdp.as_ref(), end)
     }
+}
+
+/// Longest `heartbeat_ms`.
+const HEARTBEAT_MAX_MS: u64 = 60_000;
+const _: () = assert!(Duration::from_millis(HEARTBEAT_MAX_MS).0 == Config::HEARTBEAT_MAX.0);
+/// `dead_after_ms` is at least so many times `heartbeat_ms`: one heartbeat may be lost and the next one late.
+const DEAD_AFTER_HEARTBEATS_MIN: u64 = 3;
+/// Longest `dead_after_ms`.
+const DEAD_AFTER_MAX_MS: u64 = 600_000;
+const _: () = assert!(DEAD_AFTER_HEARTBEATS_MIN * HEARTBEAT_MAX_MS <= DEAD_AFTER_MAX_MS);
+/// Longest `reorder_allowance_us`.
+const REORDER_ALLOWANCE_MAX_US: u64 = 1_000_000;
+
+/// What no link can be built with: a session without a number, a peer without a port, one way given as two.
+fn check_ends(session: SessionId, end: LinkEnd, second: Option<LinkEnd>) -> Result<(), String> {
+    if session.0 == 0 {
+        return Err("session must be above 0".to_owned());
+    }
+    let peer_of = |end| match end {
+        LinkEnd::Connect { peer, .. } => Some(peer),
+        LinkEnd::Listen { .. } => None,
+    };
+    let (first, other) = (peer_of(end), second.and_then(peer_of));
+    for (key, peer) in [("peer", first), ("second_peer", other)] {
+        if peer.is_some_and(|peer| peer.port() == 0) {
+            return Err(format!("{key} must have a port above 0"));
+        }
+    }
+    if first.is_some() && first == other {
+        return Err("second_peer must be another address than peer".to_owned());
+    }
+    Ok(())
 }
 
 /// The key that the second path of this end has in a config.
@@ -259,7 +326,7 @@ mod tests {
         assert_eq!((link.window, link.max_message, link.tcp), (64, 64, TcpOptions::tuned()));
         assert_eq!(link.timing.dead_after, Duration::from_millis(500));
         assert!(matches!(
-            read(LTP, "redundancy = \"paths\"", Some(peer())),
+            read(LTP, "redundancy = \"paths\"", Some(([127, 0, 0, 1], 7202).into())),
             Ok(LinkConfig::Ltp(LtpLinkConfig { second: Some(_), .. }))
         ));
     }
@@ -301,7 +368,10 @@ mod tests {
             (LTP, "key_id = 1\nkey_file = \"keys\"", "key file /nowhere/keys: "),
             (LTP, "[second_afxdp]\ninterface = \"lo\"", "missing field"),
             (LTP, "windo_messages = 7", "unknown field `windo_messages`"),
-            (LTP, "[tcp]\nno_delay = true", "a table tcp is for TCP"),
+            (LTP, "[tcp]\nno_delay = true", "for TCP alone: a table tcp"),
+            (LTP, "user = \"gate1\"", "for TCP alone: user and password"),
+            (LTP, "password = \"secret\"", "for TCP alone: user and password"),
+            (LTP, "reorder_allowance_us = 1_000_001", "must be at most 1000000"),
             (TCP, "key_id = 1", "for LTP alone: key_id"),
             (TCP, "header = \"full\"", "for LTP alone: header"),
             (TCP, "redundancy = \"off\"", "for LTP alone: redundancy"),
@@ -332,9 +402,77 @@ mod tests {
             let error = read(text, more, None).unwrap_err();
             assert!(error.contains(part), "{more}: {error}");
         }
-        let error = read(TCP, "", Some(peer())).unwrap_err();
+        let second = SocketAddr::from(([127, 0, 0, 1], 7202));
+        let error = read(TCP, "", Some(second)).unwrap_err();
         assert_eq!(error, "for LTP alone: second_peer");
         let error = read(&TCP.replace("gate1", "a name too long"), "", None).unwrap_err();
         assert!(error.starts_with("TCP needs user"), "{error}");
+    }
+
+    #[test]
+    fn a_peer_is_dead_after_three_heartbeats_at_the_earliest_over_either_transport() {
+        for text in [LTP, TCP] {
+            let times = |heartbeat: &str, dead_after: &str| {
+                let text = text.replace("heartbeat_ms = 10", &format!("heartbeat_ms = {heartbeat}"));
+                let text = text.replace("dead_after_ms = 500", &format!("dead_after_ms = {dead_after}"));
+                read(&text, "", None).map(|_| ())
+            };
+            for (heartbeat, dead_after) in [("1", "3"), ("100", "300"), ("60_000", "600_000")] {
+                assert_eq!(times(heartbeat, dead_after), Ok(()));
+            }
+            for (heartbeat, dead_after, part) in [
+                (
+                    "100",
+                    "100",
+                    "dead_after_ms = 100 must be at least 3 times heartbeat_ms (300)",
+                ),
+                (
+                    "100",
+                    "299",
+                    "dead_after_ms = 299 must be at least 3 times heartbeat_ms (300)",
+                ),
+                ("1000", "10", "at least 3 times heartbeat_ms"),
+                ("10", "600_001", "at most 600000"),
+                ("10", "9223372036854775807", "at most 600000"),
+                ("0", "500", "heartbeat_ms = 0 must be from 1 to 60000"),
+                ("60_001", "600_000", "heartbeat_ms = 60001"),
+                ("9223372036854775807", "500", "heartbeat_ms = 9223372036854775807"),
+            ] {
+                let error = times(heartbeat, dead_after).unwrap_err();
+                assert!(error.contains(part), "{heartbeat}, {dead_after}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_that_could_not_be_built_is_refused_where_its_config_is_read() {
+        let paths = "redundancy = \"paths\"";
+        let error = read(LTP, paths, Some(peer())).unwrap_err();
+        assert_eq!(error, "second_peer must be another address than peer");
+        let error = read(LTP, paths, Some(([127, 0, 0, 1], 0).into())).unwrap_err();
+        assert_eq!(error, "second_peer must have a port above 0");
+        let to = |port| LinkEnd::Connect {
+            peer: ([127, 0, 0, 1], port).into(),
+            local: None,
+        };
+        for text in [LTP, TCP] {
+            let table: Table = toml::from_str(text).unwrap();
+            let check = |session, port| {
+                let nowhere = Path::new("/nowhere");
+                let link = table
+                    .venue
+                    .check(&table.link, SessionId(session), 64, to(port), None, nowhere);
+                link.map(|_| ())
+            };
+            assert_eq!(check(3, 7201), Ok(()));
+            assert_eq!(check(0, 7201).unwrap_err(), "session must be above 0");
+            assert_eq!(check(3, 0).unwrap_err(), "peer must have a port above 0");
+        }
+        for (good, empty) in [("gate1", ""), ("secret", ""), ("secret", "  ")] {
+            let error = read(&TCP.replace(good, empty), "", None).unwrap_err();
+            assert!(error.starts_with("TCP needs user"), "{error}");
+        }
+        let error = read(&TCP.replace("window_messages = 64", "window_messages = 0"), "", None).unwrap_err();
+        assert!(error.contains("window is out of range"), "{error}");
     }
 }

@@ -65,7 +65,7 @@ impl TcpLinkConfig {
     }
 
     /// Looks for contradictions.
-    pub(super) fn check(&self) -> Result<(), SetupError> {
+    pub(in crate::link) fn check(&self) -> Result<(), SetupError> {
         let wrong = |what: &'static str, advice| {
             let doing = format!("building link {}", self.session.as_str());
             Err(SetupError::new(
