@@ -18,9 +18,10 @@
 
 use gateway::shared_limits::SharedLimits;
 use orders::{
-    AccountConfig, AccountLimits, AccountPlace, AuctionLimits, Capacity, Collar, FirmLimits, InstrumentLimits,
-    MissingReference, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions,
-    Routed, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
+    AccountConfig, AccountLimits, AccountPlace, AuctionLimits, BookLimit, Capacity, Collar, FirmLimits,
+    InstrumentLimits, MissingBook, MissingReference, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice,
+    RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake,
+    VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -57,6 +58,8 @@ const NOW: Timestamp = Timestamp(1_000_000_000);
 const REFERENCE: Reference = Reference {
     price: Price(100 * TICK),
     last: Price(100 * TICK),
+    bid: Price(99 * TICK),
+    offer: Price(101 * TICK),
     time: NOW,
 };
 
@@ -343,6 +346,13 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         collar: all.then_some(Collar {
             basis_points: Some(2_000),
             ticks: Some(30),
+        }),
+        book: all.then_some(BookLimit {
+            width: Collar {
+                basis_points: Some(2_000),
+                ticks: Some(30),
+            },
+            missing: MissingBook::Refuse,
         }),
         reference: ReferenceChoice::Mid,
         stale_after: Duration::from_secs(1),

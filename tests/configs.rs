@@ -773,7 +773,8 @@ fn every_limit_can_be_written_and_names_what_there_is() {
         gateway::Config::parse(&text.replacen("[capacity]", &format!("{end}[capacity]"), 1), &configs())
     };
     let class = "reference = \"last\"\nrestricted = true\nauction_max_quantity_lots = 5\nauction_max_notional = \"9.5\"\n\
-                 auction_collar = \"off\"\nmax_orders_per_second = 9\nmax_orders_at_once = 3\n";
+                 auction_collar = \"off\"\n\
+                 book = { ticks = 2, missing = \"skip\" }\nmax_orders_per_second = 9\nmax_orders_at_once = 3\n";
     let of_account = "restricted_classes = [\"default\"]\nrestricted_symbols = [\"ALFA\"]\nmax_long_lots = 5\n\
                       max_short_lots = 0\nshort_sales = \"with_locate\"\nmax_gross_notional = \"7\"\n\
                       max_net_notional = \"6\"\nmax_loss = \"5\"\n";
@@ -816,6 +817,8 @@ fn every_limit_can_be_written_and_names_what_there_is() {
         ("", "", "max_repeats = 17\nrepeats_within_ms = 1\n", "zero or too high"),
         ("reference = \"best\"\n", "", "", "reference"),
         ("max_orders_at_once = 3\n", "", "", "belong together"),
+        ("book = { ticks = 2 }\n", "", "", "missing"),
+        ("book = { missing = \"skip\" }\n", "", "", "zero or too high"),
     ] {
         let error = load(class, account, session, "").expect_err(told).to_string();
         assert!(error.contains(told), "{told}: {error}");

@@ -3,7 +3,7 @@
 use crate::effects::Effects;
 use orders::Reference;
 use std::collections::HashMap;
-use types::{Bbo, Instrument, InstrumentId, Price, ShardId, Symbol};
+use types::{Bbo, Instrument, InstrumentId, Price, Quote, ShardId, Symbol};
 
 /// All instruments, those of other shards included.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Instruments {
         self.entries.iter().flatten().map(|entry| &entry.instrument)
     }
 
-    /// The prices that a collar may measure from: the middle of best bid and offer, else the side there is, else the last
-    /// trade; and the last trade.
+    /// The prices that an order is measured from: the middle of best bid and offer, else the side there is, else the last
+    /// trade; the last trade; best bid and offer.
     pub(crate) fn reference<E: Effects>(&mut self, id: InstrumentId, effects: &mut E) -> Reference {
         let Some(Some(entry)) = self.entries.get_mut(id.0 as usize) else {
             return Reference::NONE;
@@ -81,9 +81,18 @@ fn reference(bbo: &Bbo) -> Reference {
         (true, true) => Price::NULL,
     };
     let last = if bbo.last.0 > 0 { bbo.last } else { Price::NULL };
+    let best = |quote: Quote| {
+        if quote.quantity.is_zero() {
+            Price::NULL
+        } else {
+            quote.price
+        }
+    };
     Reference {
         price,
         last,
+        bid: best(bid),
+        offer: best(ask),
         time: bbo.time,
     }
 }
@@ -91,7 +100,7 @@ fn reference(bbo: &Bbo) -> Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{Quantity, Quote, Timestamp};
+    use types::{Quantity, Timestamp};
 
     #[test]
     fn the_reference_is_the_middle_then_a_side_then_the_last_trade() {
@@ -99,15 +108,22 @@ mod tests {
             price: Price(price),
             quantity: Quantity(lots),
         };
-        let price = |bid, ask, last| {
+        let of = |bid, ask, last| {
             reference(&Bbo {
                 bid,
                 ask,
                 last: Price(last),
                 time: Timestamp(1),
             })
-            .price
         };
+        let price = |bid, ask, last| of(bid, ask, last).price;
+        let book = |bid, ask| {
+            let reference = of(bid, ask, 7);
+            (reference.bid, reference.offer)
+        };
+        assert_eq!(book(quote(10, 1), quote(20, 1)), (Price(10), Price(20)));
+        assert_eq!(book(quote(10, 1), quote(20, 0)), (Price(10), Price::NULL));
+        assert_eq!(book(quote(10, 0), quote(20, 1)), (Price::NULL, Price(20)));
         assert_eq!(price(quote(10, 1), quote(20, 1), 7), Price(15));
         assert_eq!(price(quote(10, 1), quote(20, 0), 7), Price(10));
         assert_eq!(price(quote(10, 0), quote(20, 1), 7), Price(20));

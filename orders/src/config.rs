@@ -62,9 +62,11 @@ pub struct InstrumentLimits {
     pub max_notional: Notional,
     /// How far a limit may be from the reference price, either way; `None` lets every price pass.
     pub collar: Option<Collar>,
+    /// How far a limit may reach through the book; `None` lets every price pass.
+    pub book: Option<BookLimit>,
     /// Which price is the reference.
     pub reference: ReferenceChoice,
-    /// A reference price older than this is stale.
+    /// A reference price or a book older than this is stale.
     pub stale_after: Duration,
     /// What holds when the reference price is missing or stale.
     pub missing_reference: MissingReference,
@@ -107,6 +109,24 @@ pub struct Collar {
     pub basis_points: Option<u32>,
     /// In ticks of the instrument.
     pub ticks: Option<u32>,
+}
+
+/// How far a buy may be above the best offer, and a sell below the best bid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BookLimit {
+    /// From the best price of the other side.
+    pub width: Collar,
+    /// What holds when that side is empty, unknown or stale.
+    pub missing: MissingBook,
+}
+
+/// What a missing or stale book does to an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MissingBook {
+    /// It is refused.
+    Refuse,
+    /// It is not held against the book; the other checks hold.
+    Skip,
 }
 
 /// What holds when no fresh reference price is there.
@@ -352,6 +372,7 @@ impl InstrumentLimits {
     pub(crate) fn are_valid(&self) -> bool {
         let auction = &self.auction;
         Collar::is_valid(self.collar)
+            && Collar::is_valid(self.book.map(|book| book.width))
             && self.rate.is_valid()
             && auction.collar.is_none_or(Collar::is_valid)
             && sizes_are_valid(
@@ -418,6 +439,19 @@ impl ReferenceChoice {
             Self::Mid => "mid",
             Self::Last => "last",
             Self::Master => "master",
+        }
+    }
+}
+
+impl MissingBook {
+    /// All, in their order.
+    pub(crate) const ALL: [Self; 2] = [Self::Refuse, Self::Skip];
+
+    /// As a config has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Skip => "skip",
         }
     }
 }

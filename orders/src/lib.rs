@@ -15,6 +15,7 @@
 extern crate alloc;
 
 mod audit;
+mod book;
 mod change;
 mod config;
 mod control;
@@ -47,9 +48,9 @@ mod waiting;
 pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
-    AccountConfig, AccountLimits, AuctionLimits, Capacity, Collar, ConfigError, FirmLimits, InstrumentLimits,
-    MissingReference, OrdersConfig, RateLimit, ReferenceChoice, RepeatLimit, Restrictions, Route, RouteKey, SelfMatch,
-    SessionConfig, SessionLimits, ShortSales, VenueConfig,
+    AccountConfig, AccountLimits, AuctionLimits, BookLimit, Capacity, Collar, ConfigError, FirmLimits,
+    InstrumentLimits, MissingBook, MissingReference, OrdersConfig, RateLimit, ReferenceChoice, RepeatLimit,
+    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, VenueConfig,
 };
 pub use control::{KillScope, Stop};
 pub use counters::{Anomaly, Counters};

@@ -133,6 +133,7 @@ limits! {
     MaxGross = 22, "max_gross_notional", account.max_gross;
     MaxNet = 23, "max_net_notional", account.max_net;
     MaxLoss = 24, "max_loss", account.max_loss;
+    Book = 25, "book", instrument.book;
 }
 
 impl Limit {

@@ -1,6 +1,6 @@
 //! What a limit may be: how it is written in a config, on the screen and in a journal.
 
-use crate::config::{Collar, MissingReference, ReferenceChoice, ShortSales};
+use crate::config::{BookLimit, Collar, MissingBook, MissingReference, ReferenceChoice, ShortSales};
 use core::fmt;
 use types::{Duration, Notional, Price, Quantity};
 
@@ -23,6 +23,8 @@ pub enum LimitValue {
     MissingReference(MissingReference),
     /// The widths of a collar; `None`: it is off.
     Collar(Option<Collar>),
+    /// How far a limit may reach through the book.
+    Book(BookLimit),
     /// Which price is the reference.
     Reference(ReferenceChoice),
     /// Whether an account may sell short.
@@ -279,23 +281,103 @@ impl Field for Option<Collar> {
         if text == "off" {
             return Some(None);
         }
-        let inner = text.strip_prefix('{')?.strip_suffix('}')?;
-        let mut collar = Collar {
-            basis_points: None,
-            ticks: None,
-        };
-        for part in inner.split(',') {
-            let (key, width) = part.split_once('=')?;
-            let place = match key.trim() {
-                "basis_points" => &mut collar.basis_points,
-                "ticks" => &mut collar.ticks,
-                _ => return None,
-            };
-            if place.replace(u32::parse(width.trim())?).is_some() {
+        let mut collar = NO_WIDTH;
+        for (key, width) in entries(text)? {
+            collar.set_width(key, width)?;
+        }
+        Some(Some(collar))
+    }
+}
+
+impl Field for BookLimit {
+    const FORM: &'static str =
+        "{ basis_points = 50, ticks = 10, missing = \"refuse\" or \"skip\" } with one or both widths";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::Book(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::Book(book) => Some(book),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (mut width, mut missing) = (NO_WIDTH, None);
+        for (key, value) in entries(text)? {
+            if key != "missing" {
+                width.set_width(key, value)?;
+                continue;
+            }
+            let named = MissingBook::ALL
+                .into_iter()
+                .find(|missing| missing.name() == unquoted(value))?;
+            if missing.replace(named).is_some() {
                 return None;
             }
         }
-        Some(Some(collar))
+        Some(Self {
+            width,
+            missing: missing?,
+        })
+    }
+}
+
+const NO_WIDTH: Collar = Collar {
+    basis_points: None,
+    ticks: None,
+};
+
+/// The keys and values of an inline table; `None` when it is none.
+fn entries(text: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    // What has no key gets one that nobody knows.
+    Some(inner.split(',').map(|part| {
+        let (key, value) = part.split_once('=').unwrap_or(("", part));
+        (key.trim(), value.trim())
+    }))
+}
+
+impl Collar {
+    /// Takes one width of a text; `None` when it is none, or there already.
+    fn set_width(&mut self, key: &str, width: &str) -> Option<()> {
+        let place = match key {
+            "basis_points" => &mut self.basis_points,
+            "ticks" => &mut self.ticks,
+            _ => return None,
+        };
+        place.replace(u32::parse(width)?).is_none().then_some(())
+    }
+
+    /// For a journal: each width and one, so that 0 is none.
+    fn to_amount(self) -> i128 {
+        let width = |width: Option<u32>| width.map_or(0, |width| i128::from(width) + 1);
+        width(self.basis_points) << 64 | width(self.ticks)
+    }
+
+    fn from_amount(amount: i128) -> Option<Self> {
+        let width = |width: i128| match width {
+            0 => Some(None),
+            width => u32::try_from(width - 1).ok().map(Some),
+        };
+        Some(Self {
+            basis_points: width(amount >> 64)?,
+            ticks: width(amount & i128::from(u64::MAX))?,
+        })
+    }
+}
+
+/// As a config has it, without the braces.
+impl fmt::Display for Collar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.basis_points, self.ticks) {
+            (Some(points), Some(ticks)) => write!(f, "basis_points = {points}, ticks = {ticks}"),
+            (Some(points), None) => write!(f, "basis_points = {points}"),
+            (None, Some(ticks)) => write!(f, "ticks = {ticks}"),
+            (None, None) => Ok(()),
+        }
     }
 }
 
@@ -342,10 +424,11 @@ impl LimitValue {
             Self::Reference(reference) => (9, reference as i128),
             Self::ShortSales(rule) => (10, rule as i128),
             Self::Collar(None) => (7, 0),
-            Self::Collar(Some(collar)) => {
-                let width = |width: Option<u32>| width.map_or(0, |width| i128::from(width) + 1);
-                (8, width(collar.basis_points) << 64 | width(collar.ticks))
-            }
+            Self::Collar(Some(collar)) => (8, collar.to_amount()),
+            Self::Book(book) => match book.missing {
+                MissingBook::Refuse => (11, book.width.to_amount()),
+                MissingBook::Skip => (12, book.width.to_amount()),
+            },
         }
     }
 
@@ -364,16 +447,15 @@ impl LimitValue {
             (9, place) => Self::Reference(*ReferenceChoice::ALL.get(usize::try_from(place).ok()?)?),
             (10, place) => Self::ShortSales(*ShortSales::ALL.get(usize::try_from(place).ok()?)?),
             (7, _) => Self::Collar(None),
-            (8, _) => {
-                let width = |width: i128| match width {
-                    0 => Some(None),
-                    width => u32::try_from(width - 1).ok().map(Some),
-                };
-                Self::Collar(Some(Collar {
-                    basis_points: width(amount >> 64)?,
-                    ticks: width(amount & i128::from(u64::MAX))?,
-                }))
-            }
+            (8, _) => Self::Collar(Some(Collar::from_amount(amount)?)),
+            (11, _) => Self::Book(BookLimit {
+                width: Collar::from_amount(amount)?,
+                missing: MissingBook::Refuse,
+            }),
+            (12, _) => Self::Book(BookLimit {
+                width: Collar::from_amount(amount)?,
+                missing: MissingBook::Skip,
+            }),
             _ => return None,
         };
         // Whatever has another form was written by nobody.
@@ -399,12 +481,8 @@ impl fmt::Display for LimitValue {
             Self::Reference(reference) => f.pad(reference.name()),
             Self::ShortSales(rule) => f.pad(rule.name()),
             Self::Collar(None) => f.pad("off"),
-            Self::Collar(Some(collar)) => match (collar.basis_points, collar.ticks) {
-                (Some(points), Some(ticks)) => write!(f, "{{ basis_points = {points}, ticks = {ticks} }}"),
-                (Some(points), None) => write!(f, "{{ basis_points = {points} }}"),
-                (None, Some(ticks)) => write!(f, "{{ ticks = {ticks} }}"),
-                (None, None) => f.write_str("{}"),
-            },
+            Self::Collar(Some(collar)) => write!(f, "{{ {collar} }}"),
+            Self::Book(book) => write!(f, "{{ {}, missing = \"{}\" }}", book.width, book.missing.name()),
         }
     }
 }

@@ -6,13 +6,17 @@ use crate::config::{Collar, InstrumentState, MissingReference, ReferenceChoice, 
 use crate::state::{AccountState, SessionState};
 use types::{Notional, OrderTerms, OrderType, Price, Quantity, Reason, ShortSale, Side, TimeInForce, Timestamp};
 
-/// The prices that a collar may measure from, and when the feed gave them.
+/// The prices that an order is measured from, and when the feed gave them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference {
     /// The middle of the market or what comes nearest to it, 1e-9; [`Price::NULL`] when the feed gave none.
     pub price: Price,
     /// Of the last trade, 1e-9; [`Price::NULL`] when the feed gave none.
     pub last: Price,
+    /// The best bid, 1e-9; [`Price::NULL`] when the feed gave none.
+    pub bid: Price,
+    /// The best offer, 1e-9; [`Price::NULL`] when the feed gave none.
+    pub offer: Price,
     /// When the feed gave the newest of them, by the gateway's clock.
     pub time: Timestamp,
 }
@@ -22,6 +26,8 @@ impl Reference {
     pub const NONE: Self = Self {
         price: Price::NULL,
         last: Price::NULL,
+        bid: Price::NULL,
+        offer: Price::NULL,
         time: Timestamp::NONE,
     };
 }
@@ -107,6 +113,7 @@ impl Terms {
             return Err(Reason::MaxQuantity);
         }
         let price = self.weight_price(now, instrument, collar, reference)?;
+        self.check_book(now, instrument, reference)?;
         let notional = self.quantity.notional(price, instrument.lot_size);
         if notional > max_notional
             || notional > account.limits.max_notional
@@ -118,7 +125,7 @@ impl Terms {
     }
 
     /// Whether it trades in an auction or not at all.
-    const fn is_for_auction(&self) -> bool {
+    pub(crate) const fn is_for_auction(&self) -> bool {
         matches!(self.time_in_force, TimeInForce::AtTheOpening | TimeInForce::AtTheClose)
     }
 
@@ -206,7 +213,7 @@ const BASIS_POINTS: i128 = 10_000;
 impl Collar {
     /// Whether `price` is near enough to `reference`; both are positive.
     #[inline]
-    fn lets_pass(self, price: Price, reference: Price, tick_size: Price) -> bool {
+    pub(crate) fn lets_pass(self, price: Price, reference: Price, tick_size: Price) -> bool {
         let distance = i128::from(price.0.abs_diff(reference.0));
         let within_points = match self.basis_points {
             Some(points) => distance * BASIS_POINTS <= i128::from(points) * i128::from(reference.0),

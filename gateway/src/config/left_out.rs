@@ -55,8 +55,9 @@ impl Config {
             let count = sessions.iter().filter(|limits| is_left_out(limits)).count();
             all.push((limit, count, sessions.len(), "sessions"));
         }
-        let of_classes: [Test<InstrumentLimits>; 3] = [
+        let of_classes: [Test<InstrumentLimits>; 4] = [
             ("collar", |limits| limits.collar.is_none()),
+            ("limit by the book", |limits| limits.book.is_none()),
             ("rate limit", |limits| limits.rate.per_second.is_none()),
             ("limits of auctions", |limits| limits.auction == AuctionLimits::NONE),
         ];

@@ -341,6 +341,7 @@ pub(super) struct LimitClass {
     pub(super) auction_max_quantity_lots: Option<u64>,
     pub(super) auction_max_notional: Option<String>,
     pub(super) auction_collar: Option<Collar>,
+    pub(super) book: Option<Book>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
 }
@@ -368,6 +369,15 @@ pub(super) enum Off {
 pub(super) struct CollarWidth {
     pub(super) basis_points: Option<u32>,
     pub(super) ticks: Option<u32>,
+}
+
+/// `book = { ticks = 10, missing = "refuse" }`: how far a limit may reach through the book. `basis_points` as well or instead.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Book {
+    pub(super) basis_points: Option<u32>,
+    pub(super) ticks: Option<u32>,
+    pub(super) missing: risk::BookMissing,
 }
 
 /// `reference_missing = "…"`: what the collar does without a fresh price from the feed.

@@ -3,7 +3,10 @@
 use super::check::notional;
 use super::sessions::rate;
 use super::{ConfigError, raw};
-use orders::{AuctionLimits, Collar, InstrumentLimits, MissingReference, ReferenceChoice, Restrictions, ShortSales};
+use orders::{
+    AuctionLimits, BookLimit, Collar, InstrumentLimits, MissingBook, MissingReference, ReferenceChoice, Restrictions,
+    ShortSales,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use types::{Duration, Instrument, LimitClass, Quantity};
@@ -15,6 +18,14 @@ pub(super) enum Reference {
     Mid,
     Last,
     Master,
+}
+
+/// `missing = "…"` of a limit by the book.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum BookMissing {
+    Refuse,
+    Skip,
 }
 
 /// `short_sales = "…"` of an account.
@@ -35,6 +46,16 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
         max_quantity: Quantity(raw.max_quantity_lots),
         max_notional: notional(&format!("{of}.max_notional"), &raw.max_notional)?,
         collar: raw.collar.width(),
+        book: raw.book.as_ref().map(|book| BookLimit {
+            width: Collar {
+                basis_points: book.basis_points,
+                ticks: book.ticks,
+            },
+            missing: match book.missing {
+                BookMissing::Refuse => MissingBook::Refuse,
+                BookMissing::Skip => MissingBook::Skip,
+            },
+        }),
         reference: raw.reference.map_or(ReferenceChoice::Mid, Into::into),
         stale_after: Duration::from_millis(raw.reference_max_age_ms),
         missing_reference: match raw.reference_missing {

@@ -1,5 +1,6 @@
 //! The gateway's shard from outside: bytes in, bytes out, journal and replay in between.
 
+mod book;
 mod drop_copy;
 mod filter;
 mod first_stage;

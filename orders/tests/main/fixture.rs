@@ -44,6 +44,8 @@ pub(crate) const TIGHT_POSITION: u64 = 25;
 pub(crate) const REFERENCE: Reference = Reference {
     price: Price(100 * TICK),
     last: Price(110 * TICK),
+    bid: Price(99 * TICK),
+    offer: Price(101 * TICK),
     time: NOW,
 };
 
@@ -103,6 +105,7 @@ pub(crate) fn config() -> OrdersConfig {
             basis_points: Some(2_000),
             ticks: Some(30),
         }),
+        book: None,
         reference: ReferenceChoice::Mid,
         stale_after: STALE_AFTER,
         missing_reference: MissingReference::Refuse,

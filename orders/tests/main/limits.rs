@@ -50,9 +50,9 @@ fn a_change_is_in_force_for_the_next_order_and_ends_none() {
 fn a_collar_and_what_stands_in_for_a_price_can_be_changed() {
     let mut orders = orders();
     let far = Reference {
-        last: types::Price::NULL,
         price: types::Price(70 * TICK),
         time: NOW,
+        ..Reference::NONE
     };
     let refused = |orders: &mut Orders, id, reference| enter(orders, &new_order(id), reference).err();
     assert_eq!(refused(&mut orders, 1, &far), Some(Reason::PriceCollar));

@@ -1,5 +1,6 @@
 //! The order logic seen from outside: every reason, every race, and a naive model beside it.
 
+mod book;
 mod control;
 mod edges;
 mod fixture;

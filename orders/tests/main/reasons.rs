@@ -232,8 +232,8 @@ fn a_collar_needs_a_fresh_reference_or_the_masters() {
     let fresh_until = REFERENCE.time + STALE_AFTER;
     let at = |price: i64, time: Timestamp| Reference {
         price: Price(price * TICK),
-        last: Price::NULL,
         time,
+        ..Reference::NONE
     };
     let far = at(300, NOW);
     let stale = at(300, Timestamp(NOW.0 - STALE_AFTER.0 - 1));

@@ -114,6 +114,7 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         Reason::MaxQuantity
         | Reason::MaxNotional
         | Reason::PriceCollar
+        | Reason::ThroughBook
         | Reason::MaxOpenOrders
         | Reason::PositionLimit
         | Reason::LongLimit
