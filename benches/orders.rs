@@ -335,7 +335,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
     let amount = all.then_some(notional);
     let lots = all.then_some(Quantity(u64::MAX));
     let rate = if all { RATE } else { RateLimit::NONE };
-    // Of an instrument that is not traded, so that all are looked up.
+    // Everybody has some, and one account that does not trade has every tenth instrument: those are looked up.
     let restrictions = Restrictions {
         classes: vec![],
         instruments: if all { vec![InstrumentId(size + 1)] } else { vec![] },
@@ -390,6 +390,14 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         },
         restrictions: restrictions.clone(),
     };
+    let closed = if all { size } else { 0 };
+    let idle = AccountConfig {
+        restrictions: Restrictions {
+            classes: vec![],
+            instruments: (1..=closed).step_by(10).map(InstrumentId).collect(),
+        },
+        ..account(size + 1)
+    };
     let session = |session: u32| SessionConfig {
         id: session_id(session),
         accounts: (1..=size).map(AccountId).collect(),
@@ -417,7 +425,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
             max_open_orders: all.then_some(u32::MAX),
         },
         overrides: vec![],
-        accounts: (1..=size).map(account).collect(),
+        accounts: (1..=size).map(account).chain([idle]).collect(),
         sessions: (0..SESSIONS).map(session).collect(),
         venues: vec![VenueConfig {
             session: SessionId(1),

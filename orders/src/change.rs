@@ -154,13 +154,15 @@ impl Orders {
             if !session.rate.allows(now) || !account.rate.allows(now) || !instrument.rate.allows(now) {
                 return Err(Reason::RateLimit);
             }
-            let weight = terms.check_limits(now, instrument, account, session, reference)?;
+            let market = risk::market_price(now, instrument, reference);
+            let weight = terms.check_limits(instrument, account, session, market)?;
+            terms.check_book(now, instrument, reference)?;
             let more = replace.quantity.0.saturating_sub(order.quantity.0);
             if more > 0 {
                 self.check_position(account, order.position, order.side, more)?;
             }
             if account.valued {
-                mark = risk::mark(now, instrument, reference)?;
+                mark = market?;
             }
             weight.price
         } else {

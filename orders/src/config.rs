@@ -583,5 +583,7 @@ pub(crate) struct InstrumentState {
     pub(crate) limits: InstrumentLimits,
     /// Which of its limits are its own and not its class's: a bit for each, by their numbers.
     pub(crate) own: u64,
+    /// Whether it is one of the [`RestrictedPairs`](crate::restricted::RestrictedPairs). Few are, and only those are looked up.
+    pub(crate) has_pairs: bool,
     pub(crate) rate: Rate,
 }

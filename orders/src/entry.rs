@@ -2,14 +2,14 @@
 
 use crate::config::SelfMatch;
 use crate::control::Stop;
-use crate::exposure::{Claim, Exposure, shared_units};
+use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
 use crate::repeats::Repeat;
 use crate::report::{ForVenue, OrderStatus, Report};
 use crate::restricted::Who;
 use crate::risk::{self, Reference, Terms, Weight};
-use crate::stake::{AccountPlace, Need, Stake};
+use crate::stake::{AccountPlace, Need};
 use crate::state::{AccountState, Orders, SessionState};
 use types::{
     ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, Side,
@@ -49,9 +49,8 @@ struct Candidate {
     repeat: Option<Repeat>,
     /// What it takes of its account's shared limits.
     need: Need,
-    /// What the account's position is valued at from then on, and what it then takes; nothing where it is not.
+    /// What the account's position is valued at from then on; nothing where it is not.
     mark: Price,
-    value: Stake,
     /// Whether own orders are to be cancelled before it may go.
     must_wait: bool,
 }
@@ -98,7 +97,9 @@ impl Orders {
             }
             repeat = Some(found);
         }
-        let weight = terms.check_limits(now, instrument, account, session, reference)?;
+        let market = risk::market_price(now, instrument, reference);
+        let weight = terms.check_limits(instrument, account, session, market)?;
+        terms.check_book(now, instrument, reference)?;
         let position = self.positions.find(account_index, instrument_index);
         let worst = self.check_position(account, position, order.side, order.quantity.0)?;
         let has_room =
@@ -107,20 +108,16 @@ impl Orders {
             return Err(Reason::OrderTableFull);
         }
         let mut need = Need::default();
-        let (mut mark, mut value) = (Price(0), Stake::NONE);
+        let mut mark = Price(0);
         if account.shared_limit {
             need.stake.notional = shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?;
             need.stake.orders = 1;
         }
         if account.valued {
-            mark = risk::mark(now, instrument, reference)?;
-            let nothing = Exposure::none(account_index, instrument.lot_size);
-            let held = match position {
-                NIL => &nothing,
-                entry => self.positions.entry(entry),
-            };
+            mark = market?;
+            let held = self.positions.entry_or_nothing(position);
             need.reduces = worst == 0;
-            value = held.value_with(order.side, order.quantity.0, mark);
+            let value = held.value_with(order.side, order.quantity.0, mark, instrument.lot_size);
             need.stake.take_value(&value, &held.stake);
         }
         Ok(RiskChecked(Candidate {
@@ -135,7 +132,6 @@ impl Orders {
             repeat,
             need,
             mark,
-            value,
             must_wait: false,
         }))
     }
@@ -195,10 +191,7 @@ impl Orders {
             Side::Buy => (limits.max_long, Reason::LongLimit),
             Side::Sell => (limits.max_short, Reason::ShortLimit),
         };
-        let worst = match position {
-            NIL => more,
-            entry => self.positions.entry(entry).worst(side, more),
-        };
+        let worst = self.positions.entry_or_nothing(position).worst(side, more);
         if of_side.is_some_and(|limit| worst > limit.0) {
             return Err(reason);
         }
@@ -440,8 +433,8 @@ impl Orders {
         exposure.change(side, Claim::default(), claim);
         if account.valued {
             exposure.mark = candidate.mark;
-            account.exposure.stake.take_value(&candidate.value, &exposure.stake);
-            exposure.stake = candidate.value;
+            account.exposure.stake.add_value(&candidate.need.stake);
+            exposure.stake.add_value(&candidate.need.stake);
         }
         position
     }

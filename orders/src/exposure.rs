@@ -4,7 +4,7 @@
 //! entered when the order is accepted, corrected when the order changes, and taken out when it ends.
 
 use crate::map::{Map, NIL};
-use crate::stake::{Stake, UNIT, small_units_up, units_down, units_up};
+use crate::stake::{Stake, small_units_down, small_units_up, units_down, units_up};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::{AddAssign, SubAssign};
@@ -70,6 +70,8 @@ pub(crate) struct Claim {
 pub(crate) struct Positions {
     /// Those in use come first.
     entries: Box<[Exposure]>,
+    /// Stands for a pair that had no order yet.
+    nothing: Exposure,
     /// (account, instrument) to entry.
     index: Map,
 }
@@ -78,6 +80,7 @@ impl Positions {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             entries: vec![Exposure::default(); capacity].into_boxed_slice(),
+            nothing: Exposure::default(),
             index: Map::new(capacity),
         }
     }
@@ -95,15 +98,26 @@ impl Positions {
     }
 
     /// Makes the entry of the pair; [`has_room`](Self::has_room) was seen before.
+    #[inline]
     pub(crate) fn open(&mut self, account: u32, instrument: u32, lot_size: u32) -> u32 {
         let entry = u32::try_from(self.index.length()).unwrap_or(NIL);
-        self.entries[entry as usize] = Exposure::none(account, lot_size);
+        self.entries[entry as usize] = Exposure {
+            account,
+            lot_size,
+            ..Exposure::default()
+        };
         self.index.insert(u64::from(account), instrument, entry);
         entry
     }
 
     pub(crate) const fn entry(&self, entry: u32) -> &Exposure {
         &self.entries[entry as usize]
+    }
+
+    /// The entry, or one with nothing in it for [`NIL`].
+    #[inline]
+    pub(crate) fn entry_or_nothing(&self, entry: u32) -> &Exposure {
+        self.entries.get(entry as usize).unwrap_or(&self.nothing)
     }
 
     #[inline]
@@ -128,67 +142,57 @@ impl Positions {
 }
 
 impl Exposure {
-    /// Of an account that had no order in an instrument yet.
-    #[inline]
-    pub(crate) fn none(account: u32, lot_size: u32) -> Self {
-        Self {
-            account,
-            lot_size,
-            ..Self::default()
-        }
-    }
-
     /// What it takes of limits by its value: with all open orders of one side and none of the other.
     #[inline]
     pub(crate) fn value(&self) -> Stake {
-        self.value_with(Side::Buy, 0, self.mark)
+        self.value_with(Side::Buy, 0, self.mark, self.lot_size)
     }
 
-    /// The same with so many lots more to buy or sell, at this mark.
+    /// The same with so many lots more of this size to buy or sell, at this mark.
     #[inline]
-    pub(crate) fn value_with(&self, side: Side, more: u64, mark: Price) -> Stake {
+    pub(crate) fn value_with(&self, side: Side, more: u64, mark: Price, lot_size: u32) -> Stake {
         let (buy, sell) = match side {
             Side::Buy => (more, 0),
             Side::Sell => (0, more),
         };
-        self.small_value(buy, sell, mark)
-            .unwrap_or_else(|| self.large_value(buy, sell, mark))
+        self.small_value(buy, sell, mark, lot_size)
+            .unwrap_or_else(|| self.large_value(buy, sell, mark, lot_size))
     }
 
     /// In 64 bits, which nearly always suffice; `None` when they do not.
     #[inline]
-    fn small_value(&self, buy: u64, sell: u64, mark: Price) -> Option<Stake> {
-        let unit = mark.0.checked_mul(i64::from(self.lot_size))?;
+    fn small_value(&self, buy: u64, sell: u64, mark: Price, lot_size: u32) -> Option<Stake> {
+        let unit = mark.0.checked_mul(i64::from(lot_size))?;
         // A day's lots are far fewer than would overflow a sum: an order has 32 bits of them.
-        let held = self.bought.0.cast_signed().wrapping_sub(self.sold.0.cast_signed());
-        let buy = held.checked_add_unsigned(self.open_buy.0.saturating_add(buy))?;
-        let sell = held
-            .wrapping_neg()
-            .checked_add_unsigned(self.open_sell.0.saturating_add(sell))?;
+        let held = self.bought.0.wrapping_sub(self.sold.0);
+        let buy = self.open_buy.0.wrapping_add(buy).wrapping_add(held).cast_signed();
+        let sell = self.open_sell.0.wrapping_add(sell).wrapping_sub(held).cast_signed();
+        let held = held.cast_signed();
         let (long, short) = (buy.checked_mul(unit)?, sell.checked_mul(unit)?);
-        let gained = i64::try_from(self.sold_notional.0 - self.bought_notional.0).ok()?;
+        let gained = small(self.sold_notional.0 - self.bought_notional.0)?;
         let profit = held.checked_mul(unit)?.checked_add(gained)?;
         let (long, short) = (small_units_up(long), small_units_up(short));
         Some(Stake {
             gross: long.max(short).max(0),
             long,
             short,
-            profit: profit.div_euclid(UNIT),
+            profit: small_units_down(profit),
             ..Stake::NONE
         })
     }
 
     #[cold]
-    fn large_value(&self, buy: u64, sell: u64, mark: Price) -> Stake {
-        let unit = i128::from(mark.0) * i128::from(self.lot_size);
+    fn large_value(&self, buy: u64, sell: u64, mark: Price, lot_size: u32) -> Stake {
+        let unit = i128::from(mark.0) * i128::from(lot_size);
         let lots = |quantity: Quantity| i128::from(quantity.0);
         let held = lots(self.bought) - lots(self.sold);
-        let long = held + lots(self.open_buy) + i128::from(buy);
-        let short = lots(self.open_sell) + i128::from(sell) - held;
+        let buy = held + lots(self.open_buy) + i128::from(buy);
+        let sell = lots(self.open_sell) + i128::from(sell) - held;
+        let (long, short) = (units_up(buy * unit), units_up(sell * unit));
         Stake {
-            gross: units_up(long.max(short).max(0) * unit),
-            long: units_up(long * unit),
-            short: units_up(short * unit),
+            gross: long.max(short).max(0),
+            long,
+            short,
             profit: units_down(self.sold_notional.0 - self.bought_notional.0 + held * unit),
             ..Stake::NONE
         }
@@ -247,6 +251,14 @@ impl AccountExposure {
     }
 }
 
+/// The number in 64 bits when it fits. `try_from` comes to three times the instructions.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "seen to be the same")]
+fn small(number: i128) -> Option<i64> {
+    let small = number as i64;
+    (i128::from(small) == number).then_some(small)
+}
+
 /// Brings what a position takes of limits up to date, and gives the change.
 #[inline]
 pub(crate) fn restaked(exposure: &mut Exposure) -> Stake {
@@ -288,16 +300,16 @@ mod tests {
         for (bought, sold, open_buy, open_sell) in
             [(0, 0, 0, 0), (5, 0, 1, 9), (0, 7, 3, 0), (9, 2, 0, 20), (1, 1, 1, 1)]
         {
-            for mark in [0, 1, 33_333, 33_334, 100_000, 1_000_000_007] {
+            for mark in [-100_001, -100_000, -1, 0, 1, 33_333, 33_334, 100_000, 1_000_000_007] {
                 let exposure = exposure(bought, sold, open_buy, open_sell, 7);
                 for (buy, sell) in [(0, 0), (4, 0), (0, 5)] {
-                    let large = exposure.large_value(buy, sell, Price(mark));
-                    assert_eq!(exposure.small_value(buy, sell, Price(mark)), Some(large));
+                    let large = exposure.large_value(buy, sell, Price(mark), 3);
+                    assert_eq!(exposure.small_value(buy, sell, Price(mark), 3), Some(large));
                 }
             }
         }
         let huge = exposure(1 << 60, 0, 1 << 60, 0, i64::MAX);
-        assert_eq!(huge.small_value(0, 0, huge.mark), None);
+        assert_eq!(huge.small_value(0, 0, huge.mark, huge.lot_size), None);
         assert_eq!(huge.value().gross, huge.value().long);
         assert!(huge.value().long >= 1 << 56);
     }

@@ -11,15 +11,22 @@ use types::{Duration, NewOrder, Timestamp};
 
 /// The limit of one session, and what is remembered of it.
 pub(crate) struct Repeats {
-    limit: usize,
+    limit: u32,
     within: Duration,
     hashes: [u64; ORDERS_REMEMBERED],
-    /// When each was taken last.
-    last: [Timestamp; ORDERS_REMEMBERED],
-    /// By order, a ring of as many times as the limit allows; [`Timestamp::NONE`] where there was none yet.
+    /// Their places by when each was taken last, a byte a place, the newest lowest.
+    recency: u64,
+    /// By order, a ring of as many times as the limit allows.
     times: [[Timestamp; REPEATS_MAX as usize]; ORDERS_REMEMBERED],
-    /// By order, the oldest of its times.
-    oldest: [usize; ORDERS_REMEMBERED],
+    /// By order.
+    rings: [Ring; ORDERS_REMEMBERED],
+}
+
+/// How far a ring of times is filled, and its oldest: where the next goes.
+#[derive(Clone, Copy)]
+struct Ring {
+    length: u32,
+    next: u32,
 }
 
 /// An order that was looked up.
@@ -34,12 +41,12 @@ impl Repeats {
     /// Nothing sent yet.
     pub(crate) fn new(limit: RepeatLimit) -> Self {
         Self {
-            limit: limit.orders.unwrap_or(1) as usize,
+            limit: limit.orders.unwrap_or(1),
             within: limit.within.unwrap_or(Duration(0)),
             hashes: [0; ORDERS_REMEMBERED],
-            last: [Timestamp::NONE; ORDERS_REMEMBERED],
+            recency: 0x0706_0504_0302_0100,
             times: [[Timestamp::NONE; REPEATS_MAX as usize]; ORDERS_REMEMBERED],
-            oldest: [0; ORDERS_REMEMBERED],
+            rings: [Ring::EMPTY; ORDERS_REMEMBERED],
         }
     }
 
@@ -65,8 +72,8 @@ impl Repeats {
     pub(crate) fn allows(&self, now: Timestamp, repeat: Repeat) -> bool {
         match repeat.place {
             Some(place) => {
-                let oldest = self.times[place][self.oldest[place]];
-                oldest == Timestamp::NONE || now.since(oldest) >= self.within
+                let Ring { length, next } = self.rings[place];
+                length < self.limit || now.since(self.times[place][next as usize]) >= self.within
             }
             None => true,
         }
@@ -76,30 +83,45 @@ impl Repeats {
     #[inline]
     pub(crate) fn take(&mut self, now: Timestamp, repeat: Repeat) {
         let place = match repeat.place {
-            Some(place) => place,
+            Some(place) => self.renew(place),
             None => self.forget_one(repeat.hash),
         };
-        let oldest = &mut self.oldest[place];
-        self.times[place][*oldest] = now;
-        *oldest = if *oldest + 1 == self.limit { 0 } else { *oldest + 1 };
-        self.last[place] = now;
+        let ring = &mut self.rings[place];
+        self.times[place][ring.next as usize] = now;
+        ring.next = if ring.next + 1 == self.limit { 0 } else { ring.next + 1 };
+        ring.length = self.limit.min(ring.length + 1);
+    }
+
+    /// Makes the order in a place the newest.
+    #[inline]
+    fn renew(&mut self, place: usize) -> usize {
+        let mut newer = 0;
+        while self.recency >> newer & 0xff != place as u64 {
+            newer += 8;
+        }
+        let mask = (1 << newer) - 1;
+        let older = self.recency & !(mask << 8 | 0xff);
+        self.recency = older | (self.recency & mask) << 8 | place as u64;
+        place
     }
 
     /// The order that was not sent for longest makes room.
     #[inline]
     fn forget_one(&mut self, hash: u64) -> usize {
-        let (mut place, mut longest) = (0, self.last[0].0);
-        for other in 1..ORDERS_REMEMBERED {
-            let last = self.last[other].0;
-            place = if last < longest { other } else { place };
-            longest = longest.min(last);
-        }
-        self.times[place] = [Timestamp::NONE; REPEATS_MAX as usize];
+        self.recency = self.recency.rotate_left(8);
+        let place = usize::from(self.recency.to_le_bytes()[0]) % ORDERS_REMEMBERED;
         self.hashes[place] = hash;
-        self.oldest[place] = 0;
+        self.rings[place] = Ring::EMPTY;
         place
     }
 }
+
+impl Ring {
+    const EMPTY: Self = Self { length: 0, next: 0 };
+}
+
+/// A byte of the recency is for each.
+const _: () = assert!(ORDERS_REMEMBERED == 8);
 
 /// Of the terms that make two orders the same. Never 0, which is nobody's. A client that finds two orders with one hash is
 /// held back at both: nobody else.
@@ -107,19 +129,20 @@ impl Repeats {
 fn hash(order: &NewOrder) -> u64 {
     let who = u64::from(order.instrument.0) << 32 | u64::from(order.account.0);
     let kind = (order.side as u64) << 56 | (order.order_type as u64) << 48 | (order.time_in_force as u64) << 40;
-    // Each bit of each word reaches the high bits, and those the low ones.
-    let hash = who.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ order
-            .price
-            .0
-            .cast_unsigned()
-            .wrapping_mul(0xd6e8_feb8_6659_fd93)
-            .rotate_left(21)
-        ^ (order.quantity.0 ^ kind)
-            .wrapping_mul(0xa076_1d64_78bd_642f)
-            .rotate_left(42)
-        ^ order.terms.stop_price.0.cast_unsigned().rotate_left(13);
-    (hash ^ hash >> 32).wrapping_mul(0xe703_7ed1_a0b4_28db) | 1
+    // Whole hashes are compared, so that nothing has to reach low bits: odd factors keep the words apart.
+    let hash = who
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(order.price.0.cast_unsigned().wrapping_mul(0xd6e8_feb8_6659_fd93))
+        .wrapping_add((order.quantity.0 ^ kind).wrapping_mul(0xa076_1d64_78bd_642f))
+        .wrapping_add(
+            order
+                .terms
+                .stop_price
+                .0
+                .cast_unsigned()
+                .wrapping_mul(0xe703_7ed1_a0b4_28db),
+        );
+    hash | 1
 }
 
 #[cfg(test)]
@@ -169,6 +192,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_was_not_taken_for_longest_is_forgotten(
+            sent in prop::collection::vec(1..=ORDERS_REMEMBERED as u64 + 3, 1..300),
+            orders in 1..4u32,
+        ) {
+            let mut repeats = repeats(orders, 1_000);
+            // Each with how often it was taken, the newest last. Time stands still, as it does within a turn.
+            let mut known: Vec<(u64, u32)> = Vec::new();
+            for hash in sent {
+                let place = known.iter().position(|&(other, _)| other == hash);
+                let taken = place.map_or(0, |place| known[place].1);
+                prop_assert_eq!(passes(&mut repeats, 1_000, hash), taken < orders);
+                if taken < orders {
+                    place.map(|place| known.remove(place));
+                    known.push((hash, taken + 1));
+                }
+                if known.len() > ORDERS_REMEMBERED {
+                    known.remove(0);
+                }
+            }
+        }
+
         #[test]
         fn no_stretch_of_the_time_has_more_than_the_limit_and_none_is_refused_below_it(
             sent in prop::collection::vec((0..60u64, 1..=ORDERS_REMEMBERED as u64), 1..300),

@@ -49,7 +49,7 @@ impl Restricted {
     pub(crate) fn covers(&self, instrument: &InstrumentState, index: u32, pairs: &RestrictedPairs, who: Who) -> bool {
         let class = instrument.class.0;
         (class < RESTRICTED_CLASSES_MAX && self.classes >> class & 1 != 0)
-            || (self.has_pairs && pairs.pairs.find(u64::from(index), who.scope()) != NIL)
+            || (instrument.has_pairs && self.has_pairs && pairs.pairs.find(u64::from(index), who.scope()) != NIL)
     }
 }
 

@@ -87,15 +87,14 @@ impl Terms {
         }
     }
 
-    /// Size and price against the limits.
+    /// Size and price against the limits; `market` is from [`market_price`].
     #[inline]
     pub(crate) fn check_limits(
         &self,
-        now: Timestamp,
         instrument: &InstrumentState,
         account: &AccountState,
         session: &SessionState,
-        reference: &Reference,
+        market: Result<Price, Reason>,
     ) -> Result<Weight, Reason> {
         let limits = &instrument.limits;
         let (mut max_quantity, mut max_notional, mut collar) =
@@ -112,8 +111,7 @@ impl Terms {
         {
             return Err(Reason::MaxQuantity);
         }
-        let price = self.weight_price(now, instrument, collar, reference)?;
-        self.check_book(now, instrument, reference)?;
+        let price = self.weight_price(instrument, collar, market)?;
         let notional = self.quantity.notional(price, instrument.lot_size);
         if notional > max_notional
             || notional > account.limits.max_notional
@@ -133,34 +131,23 @@ impl Terms {
     #[inline]
     fn weight_price(
         &self,
-        now: Timestamp,
         instrument: &InstrumentState,
         collar: Option<Collar>,
-        reference: &Reference,
+        market: Result<Price, Reason>,
     ) -> Result<Price, Reason> {
         match (self.order_type, collar) {
             (OrderType::Limit | OrderType::StopLimit, None) => Ok(self.price),
-            (OrderType::Limit, Some(collar)) => {
-                let reference = fresh_price(now, instrument, reference)?;
-                self.within(collar, reference, instrument)
-            }
+            (OrderType::Limit, Some(collar)) => self.within(collar, market?, instrument),
             // When it becomes an order the market is at its stop price.
             (OrderType::StopLimit, Some(collar)) => self.within(collar, self.extra.stop_price, instrument),
             (OrderType::Market | OrderType::Stop, _) if !instrument.limits.market_orders => Err(Reason::MarketOrder),
-            (OrderType::Market, _) => {
-                let reference = fresh_price(now, instrument, reference)?;
-                Ok(worst(collar, reference, instrument))
-            }
+            (OrderType::Market, _) => Ok(worst(collar, market?, instrument)),
             (OrderType::Stop, _) => {
                 // The stop price may be met already, so that it trades where the market is.
-                let reference = fresh_price(now, instrument, reference)?;
-                Ok(worst(collar, reference.max(self.extra.stop_price), instrument))
+                Ok(worst(collar, market?.max(self.extra.stop_price), instrument))
             }
             (OrderType::PegPrimary | OrderType::PegMid, _) if !self.price.is_null() => Ok(self.price),
-            (OrderType::PegPrimary | OrderType::PegMid, _) => {
-                let reference = fresh_price(now, instrument, reference)?;
-                Ok(worst(collar, reference, instrument))
-            }
+            (OrderType::PegPrimary | OrderType::PegMid, _) => Ok(worst(collar, market?, instrument)),
         }
     }
 
@@ -180,15 +167,14 @@ fn worst(collar: Option<Collar>, reference: Price, instrument: &InstrumentState)
     collar.map_or(reference, |collar| collar.highest(reference, instrument.tick_size))
 }
 
-/// The price that a position is valued at.
+/// Where the market is, for collars and for what positions are valued at: the price that the limits choose while it is fresh,
+/// else what they say stands in for it.
 #[inline]
-pub(crate) fn mark(now: Timestamp, instrument: &InstrumentState, reference: &Reference) -> Result<Price, Reason> {
-    fresh_price(now, instrument, reference)
-}
-
-/// The price that the limits choose while it is fresh, else what they say stands in for it.
-#[inline]
-fn fresh_price(now: Timestamp, instrument: &InstrumentState, reference: &Reference) -> Result<Price, Reason> {
+pub(crate) fn market_price(
+    now: Timestamp,
+    instrument: &InstrumentState,
+    reference: &Reference,
+) -> Result<Price, Reason> {
     let limits = &instrument.limits;
     let price = match limits.reference {
         ReferenceChoice::Mid => reference.price,
@@ -214,13 +200,13 @@ impl Collar {
     /// Whether `price` is near enough to `reference`; both are positive.
     #[inline]
     pub(crate) fn lets_pass(self, price: Price, reference: Price, tick_size: Price) -> bool {
-        let distance = i128::from(price.0.abs_diff(reference.0));
+        let distance = price.0.abs_diff(reference.0);
         let within_points = match self.basis_points {
-            Some(points) => distance * BASIS_POINTS <= i128::from(points) * i128::from(reference.0),
+            Some(points) => i128::from(distance) * BASIS_POINTS <= i128::from(points) * i128::from(reference.0),
             None => true,
         };
         let within_ticks = match self.ticks {
-            Some(ticks) => distance <= i128::from(ticks) * i128::from(tick_size.0),
+            Some(ticks) => distance <= u64::from(ticks).saturating_mul(tick_size.0.unsigned_abs()),
             None => true,
         };
         within_points && within_ticks

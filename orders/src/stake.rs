@@ -55,6 +55,15 @@ impl Stake {
         self.short += new.short - old.short;
         self.profit += new.profit - old.profit;
     }
+
+    /// Adds a change of a position's value; the rest stays as it is.
+    #[inline]
+    pub(crate) const fn add_value(&mut self, change: &Self) {
+        self.gross += change.gross;
+        self.long += change.long;
+        self.short += change.short;
+        self.profit += change.profit;
+    }
 }
 
 impl AddAssign for Stake {
@@ -93,7 +102,7 @@ impl Sub for Stake {
 }
 
 /// 1e-9 in a unit of limits that span shards.
-pub(crate) const UNIT: i64 = 100_000;
+const UNIT: i64 = 100_000;
 
 /// Bound of one position's value, 1e-4. Far above what a price and a day's lots make, far below where sums overflow.
 const VALUE_MAX: i64 = 1 << 56;
@@ -102,17 +111,25 @@ const VALUE_MAX: i64 = 1 << 56;
 #[inline]
 pub(crate) fn units_down(notional: i128) -> i64 {
     let units = match i64::try_from(notional) {
-        Ok(small) => small.div_euclid(UNIT),
+        Ok(small) => small_units_down(small),
         Err(_) if notional < 0 => -VALUE_MAX,
         Err(_) => i64::try_from(notional / i128::from(UNIT)).unwrap_or(VALUE_MAX),
     };
     units.clamp(-VALUE_MAX, VALUE_MAX)
 }
 
+/// As [`units_down`], of what fits. One division: a position is valued with every order.
+#[inline]
+pub(crate) const fn small_units_down(notional: i64) -> i64 {
+    let units = notional / UNIT;
+    units - (units * UNIT > notional) as i64
+}
+
 /// As [`units_up`], of what fits.
 #[inline]
 pub(crate) const fn small_units_up(notional: i64) -> i64 {
-    notional.div_euclid(UNIT) + (notional.rem_euclid(UNIT) != 0) as i64
+    let units = notional / UNIT;
+    units + (units * UNIT < notional) as i64
 }
 
 /// Notional 1e-9 in 1e-4, rounded up.

@@ -407,6 +407,7 @@ impl Orders {
             for &id in &restrictions.instruments {
                 if let Some(instrument) = self.instrument(id) {
                     self.restricted_pairs.add(instrument, who);
+                    self.instruments[instrument as usize].has_pairs = true;
                 }
             }
         }
@@ -483,6 +484,7 @@ fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map
             class,
             limits,
             own: 0,
+            has_pairs: false,
             rate: Rate::new(limits.rate),
         });
     }
