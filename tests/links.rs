@@ -74,7 +74,7 @@ fn orders_flow_though_the_first_of_two_paths_leads_nowhere() {
     market.write("gateway.toml", &format!("{front}\npeer = \"{nowhere}\"{rest}"));
     let mut exchange = market.exchange("exchange");
     let mut gateway = market.gateway("gateway");
-    gateway.wait_for("venue link goes on over one path");
+    gateway.wait_for("a path of the venue link is down");
     let mut trader = Trader::new("taker", 2, market.native[0]);
     trader.connect();
     for _ in 0..100 {

@@ -100,7 +100,12 @@ impl<L: Link> Worker<L> {
                         self.live.recall_for_venue(venue, from, to);
                     }
                     Some(LinkEvent::Path(change)) => {
-                        tracing::warn!(venue = venue.0, %change, "venue link goes on over one path, or both again");
+                        let what = if change.is_up {
+                            "a path of the venue link is back"
+                        } else {
+                            "a path of the venue link is down"
+                        };
+                        tracing::warn!(venue = venue.0, %change, "{what}");
                     }
                     Some(LinkEvent::Up) => {
                         tracing::info!(venue = venue.0, "venue link is up");
