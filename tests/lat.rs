@@ -1,7 +1,8 @@
 //! `tickgate lat`: both ends here or in two processes, every mode, as a program reads it.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The far end in a process of its own; it is killed when the test ends, however it ends.
@@ -121,12 +122,51 @@ fn two_processes_measure_between_them_and_the_listening_one_serves_again() {
 }
 
 #[test]
+fn a_plan_beyond_the_limits_is_refused_and_the_listener_serves_on() {
+    let listener = Listener::start();
+    let plan = |size: u64, interval: &str| {
+        format!(
+            r#"{{"version":1,"link":"udp","mode":"one-way","size":{size},"span_ns":1000,"interval_ns":{interval},
+"rto_min":"lowest","ltp":{{"redundancy":"off","header":"full","has_key":false}},"boot_id":"","near_port":9}}"#
+        )
+        .replace('\n', "")
+            + "\n"
+    };
+    let too_long = "x".repeat(1 << 20);
+    for (line, reason) in [
+        (plan(1 << 60, "null"), "bytes a message"),
+        (plan(0, "null"), "bytes a message"),
+        (plan(64, "0"), "a rate"),
+        ("{}\n".to_owned(), "of this version"),
+        (too_long, "longer than"),
+    ] {
+        let mut stream = TcpStream::connect(&listener.address).expect("it listens");
+        stream.write_all(line.as_bytes()).expect("it reads");
+        stream.shutdown(std::net::Shutdown::Write).expect("it is open");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.contains("Refused") && answer.contains(reason), "{answer}");
+    }
+    json(&["--link", "udp", "--connect", &listener.address, "--seconds", "0.1"]);
+}
+
+#[test]
+fn a_run_that_measures_nothing_fails() {
+    assert_eq!(
+        lat(&["--all", "--cpu", "1023", "--seconds", "0.1"]).status.code(),
+        Some(1)
+    );
+}
+
+#[test]
 fn wrong_use_is_told_apart_from_failure() {
     for args in [
         &[][..],
         &["--link", "carrier-pigeon"],
         &["--all", "--size", "7"],
         &["--all", "--seconds", "0"],
+        &["--listen", "127.0.0.1:0", "--size", "64"],
+        &["--all", "--connect", "localhost:7300"],
     ] {
         assert_eq!(lat(args).status.code(), Some(2), "{args:?}");
     }

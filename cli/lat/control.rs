@@ -1,12 +1,15 @@
 //! What the two ends tell each other beside the measured link: JSON, one value a line, over a TCP connection of its own.
 
 use crate::Failure;
+use crate::process::Interrupt;
 use net::poller::{Interest, Poller};
 use net::tcp::{Received, TcpStream};
 use net::{StreamBuffer, TcpOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io;
 use std::net::SocketAddr;
+use std::time::Instant;
 use types::Duration;
 
 /// The connection.
@@ -14,6 +17,7 @@ pub(super) struct Control {
     stream: TcpStream,
     poller: Poller,
     input: StreamBuffer,
+    interrupt: Interrupt,
 }
 
 /// Longest line: a histogram is some tens of kilobytes.
@@ -25,8 +29,11 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// A wait for input, before the next look. It sleeps in the kernel, so that it takes nothing from what is measured.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How long the other end may take no bytes of ours.
+const SEND_WITHIN: Duration = Duration::from_secs(10);
+
 /// A wait for the kernel to take more.
-const SEND_EVERY: Duration = Duration::from_millis(1);
+const SEND_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
 
 impl Control {
     /// Connects to the listening end.
@@ -35,17 +42,18 @@ impl Control {
             no_delay: true,
             ..TcpOptions::default()
         };
-        Self::new(TcpStream::connect(peer, &options, CONNECT_WITHIN)?)
+        Self::new(TcpStream::connect(peer, &options, CONNECT_WITHIN)?, Interrupt::never())
     }
 
-    /// Over a connection that was accepted.
-    pub(super) fn new(stream: TcpStream) -> Result<Self, Failure> {
+    /// Over a connection that was accepted; an interrupt ends every wait.
+    pub(super) fn new(stream: TcpStream, interrupt: Interrupt) -> Result<Self, Failure> {
         let poller = Poller::new(1)?;
         poller.add(&stream, 0, Interest::READ)?;
         Ok(Self {
             stream,
             poller,
             input: StreamBuffer::new(LINE_BYTES),
+            interrupt,
         })
     }
 
@@ -62,24 +70,27 @@ impl Control {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
         let mut rest = &line[..];
+        let began = Instant::now();
         while !rest.is_empty() {
-            let taken = self.stream.send(rest)?;
+            let taken = self.stream.send(rest).map_err(|error| went_away(&error))?;
             rest = &rest[taken..];
             if taken == 0 {
-                self.poller.poll(SEND_EVERY)?;
+                self.go_on(began, SEND_WITHIN)?;
+                std::thread::sleep(SEND_EVERY);
             }
         }
         Ok(())
     }
 
-    /// Waits for the next value.
-    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
-        self.next()?
-            .ok_or_else(|| Failure::new("the other end hung up; look at what it printed"))
+    /// Waits so long for the next value.
+    pub(super) fn receive<T: DeserializeOwned>(&mut self, within: Duration) -> Result<T, Failure> {
+        self.next(within)?
+            .ok_or_else(|| Failure::new("the other end went away: it hung up; look at what it printed"))
     }
 
-    /// The next value; `None` once the other end has hung up.
-    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Failure> {
+    /// The next value, waited for so long; `None` once the other end has hung up.
+    pub(super) fn next<T: DeserializeOwned>(&mut self, within: Duration) -> Result<Option<T>, Failure> {
+        let began = Instant::now();
         loop {
             if let Some(end) = self.input.bytes().iter().position(|&byte| byte == b'\n') {
                 let value = serde_json::from_slice(&self.input.bytes()[..end]).map_err(|error| {
@@ -90,7 +101,17 @@ impl Control {
                 self.input.consume(end + 1);
                 return Ok(Some(value));
             }
-            match self.input.receive(&mut self.stream)? {
+            if self.input.bytes().len() >= LINE_BYTES {
+                return Err(Failure::new(format_args!(
+                    "the other end sent a line longer than {LINE_BYTES} bytes"
+                )));
+            }
+            self.go_on(began, within)?;
+            match self
+                .input
+                .receive(&mut self.stream)
+                .map_err(|error| went_away(&error))?
+            {
                 Received::Bytes(_) => {}
                 Received::Closed => return Ok(None),
                 Received::Nothing => {
@@ -99,4 +120,21 @@ impl Control {
             }
         }
     }
+
+    /// Whether to wait on.
+    fn go_on(&self, began: Instant, within: Duration) -> Result<(), Failure> {
+        if self.interrupt.is_set() {
+            return Err(Failure::new("interrupted"));
+        }
+        if began.elapsed().as_nanos() >= u128::from(within.0) {
+            return Err(Failure::new(format_args!(
+                "the other end went away: nothing from it for {within}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn went_away(error: &io::Error) -> Failure {
+    Failure::new(format_args!("the other end went away: {error}"))
 }

@@ -14,7 +14,7 @@ use latency::clock::Clock;
 use net::TcpOptions;
 use net::measure::{self, Placement};
 use net::poller::{Interest, Poller};
-use net::tcp::TcpListener;
+use net::tcp::{TcpListener, TcpStream};
 use plan::{Header, LtpOptions, Mode, Plan, Redundancy, RtoMin, Rung};
 use print::{Ladder, Measured};
 use run::Tally;
@@ -26,25 +26,28 @@ use types::Duration;
 ///
 /// Both ends run in this process over loopback, or in two processes: `--listen` in one, `--connect` in the other.
 #[derive(ClapArgs, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["link", "all", "listen"]))]
 pub(crate) struct Args {
     /// The link to measure.
-    #[arg(long, value_enum, required_unless_present_any = ["all", "listen"])]
+    #[arg(long, value_enum)]
     link: Option<Rung>,
 
     /// Measure every link, by turns, as a ladder with the ratio of each to the bare UDP socket's.
-    #[arg(long, conflicts_with = "link")]
+    #[arg(long)]
     all: bool,
 
     /// Be the far end for whoever connects here, until interrupted. The data go to the next port.
-    #[arg(long, value_name = "ADDR", conflicts_with_all = ["link", "all", "connect", "one_way", "rate", "json", "histogram"])]
+    #[arg(long, value_name = "IP:PORT", value_parser = address, conflicts_with_all = [
+        "connect", "one_way", "rate", "json", "histogram", "size", "seconds", "redundancy", "header", "key", "rto_min",
+    ])]
     listen: Option<SocketAddr>,
 
     /// Measure against the far end that listens here.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "IP:PORT", value_parser = address)]
     connect: Option<SocketAddr>,
 
     /// Send so many messages a second, whatever comes back, and count each from its planned time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=plan::RATE_MAX))]
     rate: Option<u64>,
 
     /// A stream that nobody answers, packed; with --rate by plan, else as fast as it is taken.
@@ -107,6 +110,9 @@ const ROUNDS: u64 = 3;
 /// How often a listening end looks whether it is to stop.
 const INTERRUPT_POLL: Duration = Duration::from_millis(200);
 
+/// How long a connection may go without a plan: others wait for their turn.
+const PLAN_WITHIN: Duration = Duration::from_secs(10);
+
 /// Where the near end finds the far one.
 enum Peer {
     Here(Placement),
@@ -127,6 +133,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             control: Box::new(Control::connect(address)?),
         },
     };
+    // Before anything is measured: a file that cannot be written costs no run.
+    let histograms = args.histogram.as_deref().map(print::create).transpose()?;
     let rungs: Vec<Rung> = match args.link {
         Some(link) => vec![link],
         None => Rung::ALL.to_vec(),
@@ -166,17 +174,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             .map(|(link, tally)| Measured { link, tally })
             .collect(),
     };
-    if let Some(file) = &args.histogram {
-        ladder.write_histograms(file)?;
+    if let (Some(name), Some(file)) = (&args.histogram, histograms) {
+        ladder.write_histograms(name, file)?;
     }
     match (args.json, args.all) {
-        (true, true) => print::json(&ladder.json()),
-        (true, false) => print::json(&ladder.json_of_one()),
-        (false, _) => {
-            print!("{}", ladder.text());
-            Ok(())
-        }
+        (true, true) => print::json(&ladder.json())?,
+        (true, false) => print::json(&ladder.json_of_one())?,
+        (false, _) => print!("{}", ladder.text()),
     }
+    if ladder.is_empty() {
+        return Err(Failure::new("no link could be measured; the reasons are above"));
+    }
+    Ok(())
 }
 
 /// Answers whoever connects, one after the other.
@@ -205,7 +214,7 @@ fn listen(args: &Args, address: SocketAddr, clock: Clock) -> Result<(), Failure>
         poller.poll(INTERRUPT_POLL)?;
         while let Some((stream, from)) = listener.accept()? {
             println!("serving {from}");
-            if let Err(error) = serve(args, Control::new(stream)?, port, cpu, clock) {
+            if let Err(error) = serve(args, stream, &interrupt, port, cpu, clock) {
                 eprintln!("tickgate: {from}: {error}");
             }
         }
@@ -214,11 +223,27 @@ fn listen(args: &Args, address: SocketAddr, clock: Clock) -> Result<(), Failure>
 }
 
 /// Every plan of one connection.
-fn serve(args: &Args, mut control: Control, port: u16, cpu: usize, clock: Clock) -> Result<(), Failure> {
+fn serve(
+    args: &Args,
+    stream: TcpStream,
+    interrupt: &Interrupt,
+    port: u16,
+    cpu: usize,
+    clock: Clock,
+) -> Result<(), Failure> {
+    let mut control = Control::new(stream, interrupt.clone())?;
     let ip = control.local()?.ip();
-    while let Some(plan) = control.next::<Plan>()? {
-        if plan.version != plan::VERSION {
-            let why = format!("version {} of the exchange, here it is {}", plan.version, plan::VERSION);
+    loop {
+        let plan = match control.next::<Plan>(PLAN_WITHIN) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => return Ok(()),
+            Err(failure) => {
+                // It may be gone; what is reported is the first failure.
+                let _ = control.send(&run::Answer::Refused(failure.to_string()));
+                return Err(failure);
+            }
+        };
+        if let Err(why) = plan.check() {
             control.send(&run::Answer::Refused(why))?;
             continue;
         }
@@ -231,7 +256,6 @@ fn serve(args: &Args, mut control: Control, port: u16, cpu: usize, clock: Clock)
             clock,
         )?;
     }
-    Ok(())
 }
 
 impl Args {
@@ -334,12 +358,14 @@ fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Longest run, seconds: a day.
-const SECONDS_MAX: f64 = 86_400.0;
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "wanted is IP:PORT, as in 10.0.0.2:7300".to_owned())
+}
 
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= SECONDS_MAX => {
+        Ok(seconds) if seconds > 0.0 && seconds <= plan::SPAN_MAX.0 as f64 / 1e9 => {
             let span = std::time::Duration::from_secs_f64(seconds);
             Ok(Duration(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
         }

@@ -1,6 +1,7 @@
 //! What is measured and how: agreed between the two ends before each run.
 
 use clap::ValueEnum;
+use net::measure;
 use proto::ltp;
 use serde::{Deserialize, Serialize};
 use types::Duration;
@@ -104,6 +105,15 @@ pub(super) struct Plan {
 /// Of [`Plan`]; changes with it.
 pub(super) const VERSION: u32 = 1;
 
+/// Longest run: a day.
+pub(super) const SPAN_MAX: Duration = Duration::from_secs(86_400);
+
+/// Most messages a second by plan.
+pub(super) const RATE_MAX: u64 = 10_000_000;
+
+/// Longest [`Plan::boot_id`]: a UUID.
+const BOOT_ID_LENGTH_MAX: usize = 36;
+
 impl Rung {
     /// From the plainest to the fastest, as the ladder shows them.
     pub(super) const ALL: [Self; 7] = [
@@ -179,6 +189,39 @@ impl Mode {
 impl Plan {
     pub(super) const fn span(&self) -> Duration {
         Duration(self.span_ns)
+    }
+
+    /// Whether it is one that the command line would take.
+    ///
+    /// # Errors
+    /// Why not, for the other end.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (least, most) = (measure::MESSAGE_LENGTH_MIN, measure::MESSAGE_LENGTH_MAX);
+        if self.version != VERSION {
+            return Err(format!(
+                "version {} of the exchange, here it is {VERSION}",
+                self.version
+            ));
+        }
+        if !(least..=most).contains(&self.size) {
+            return Err(format!(
+                "{} bytes a message, a number from {least} to {most}",
+                self.size
+            ));
+        }
+        if !(1..=SPAN_MAX.0).contains(&self.span_ns) {
+            return Err(format!("{} ns, at most {SPAN_MAX}", self.span_ns));
+        }
+        if self
+            .interval_ns
+            .is_some_and(|ns| !(1_000_000_000 / RATE_MAX..=1_000_000_000).contains(&ns))
+        {
+            return Err(format!("a rate beyond 1 to {RATE_MAX} a second"));
+        }
+        if self.boot_id.len() > BOOT_ID_LENGTH_MAX {
+            return Err(format!("a boot id longer than {BOOT_ID_LENGTH_MAX} bytes"));
+        }
+        Ok(())
     }
 
     pub(super) fn interval(&self) -> Option<Duration> {

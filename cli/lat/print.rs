@@ -7,7 +7,7 @@ use latency::HistogramLog;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::Path;
 use types::{Duration, Timestamp};
 
@@ -170,9 +170,9 @@ impl Ladder {
     }
 
     /// One log with an interval a rung, the name of the link its tag.
-    pub(super) fn write_histograms(&self, file: &Path) -> Result<(), Failure> {
-        let failed = |error| Failure::new(format_args!("writing {}: {error}; choose another file", file.display()));
-        let writer = BufWriter::new(File::create(file).map_err(failed)?);
+    pub(super) fn write_histograms(&self, name: &Path, file: File) -> Result<(), Failure> {
+        let failed = |error| not_written(name, &error);
+        let writer = BufWriter::new(file);
         let comment = format!(
             "tickgate lat, {}, {} bytes, {}; ns",
             self.mode.name(),
@@ -185,7 +185,7 @@ impl Ladder {
             log.write(link.name(), started, self.seconds, &tally.histogram)
                 .map_err(failed)?;
         }
-        std::io::Write::flush(&mut log.into_inner()).map_err(failed)
+        io::Write::flush(&mut log.into_inner()).map_err(failed)
     }
 
     /// The ratio to the floor: of the medians, or of the messages a second one way.
@@ -198,6 +198,11 @@ impl Ladder {
             median(tally)? as f64 / median(floor)? as f64
         };
         ratio.is_finite().then_some(ratio)
+    }
+
+    /// Whether nothing could be measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rungs().next().is_none()
     }
 
     fn rungs(&self) -> impl Iterator<Item = (Rung, &Tally)> {
@@ -226,6 +231,15 @@ impl Tally {
         }
         self.arrived as f64 / (self.span.0 as f64 / 1e9)
     }
+}
+
+/// Makes the file for the histograms.
+pub(super) fn create(name: &Path) -> Result<File, Failure> {
+    File::create(name).map_err(|error| not_written(name, &error))
+}
+
+fn not_written(name: &Path, error: &io::Error) -> Failure {
+    Failure::new(format_args!("writing {}: {error}; choose another file", name.display()))
 }
 
 /// Prints a value.

@@ -57,6 +57,10 @@ pub(super) enum Answer {
 /// What the near end says when it is done.
 pub(super) const DONE: &str = "done";
 
+/// How long the other end may be silent, beyond the planned time: a carrier may take that long to come up, or to be given
+/// up for broken.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
 /// What was read off the near side.
 struct NearCounts {
     planned: u64,
@@ -133,7 +137,7 @@ pub(super) fn near(
     let mut plan = plan.clone();
     let prepared = NearEnd::prepare(&mut plan, local)?;
     control.send(&plan)?;
-    let far = match control.receive()? {
+    let far = match control.receive(ANSWER_WITHIN)? {
         Answer::Ready(address) => address,
         Answer::Refused(why) => return Err(Failure::new(format_args!("the listening end: {why}"))),
     };
@@ -153,7 +157,7 @@ pub(super) fn near(
         }
     });
     control.send(&DONE)?;
-    let counts = control.receive::<Result<FarCounts, String>>()?;
+    let counts = control.receive::<Result<FarCounts, String>>(within(&plan))?;
     tally.add(ran?);
     let counts = counts.map_err(|why| Failure::new(format_args!("the listening end: {why}")))?;
     tally.add_stream(&counts);
@@ -196,7 +200,7 @@ pub(super) fn far(
         let answered = control.send(&told);
         let is_ready = matches!(told, Answer::Ready(_));
         let done = match answered {
-            Ok(()) if is_ready => control.receive::<String>().map(drop),
+            Ok(()) if is_ready => control.receive::<String>(within(plan)).map(drop),
             other => other,
         };
         is_over.store(true, Ordering::Release);
@@ -233,6 +237,10 @@ fn answer(plan: &Plan, end: AnyEnd, idle: Idle, clock: Clock, is_over: &AtomicBo
         counts.histogram = histogram.to_bytes();
     }
     Ok(counts)
+}
+
+const fn within(plan: &Plan) -> Duration {
+    Duration(ANSWER_WITHIN.0.saturating_add(plan.span_ns))
 }
 
 fn stream<C: Fn() -> Timestamp>(plan: &Plan, end: AnyEnd, clock: C) -> Stream<AnyEnd, C> {
