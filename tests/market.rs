@@ -338,9 +338,8 @@ window_messages = 4_096
 cancel_reserve_messages = 256
 heartbeat_ms = 10
 dead_after_ms = 500
-user = "gate{session}"
-password = "secret"
-"#
+{login}"#,
+                login = link_login(transport, session),
             );
         }
         for id in 1..=LINKED {
@@ -433,9 +432,8 @@ listen = "{venue}"
 window_messages = 16_384
 heartbeat_ms = 10
 dead_after_ms = 500
-user = "gate{session}"
-password = "secret"
-"#
+{login}"#,
+                login = link_login(transport, session),
             );
         }
         text
@@ -669,4 +667,13 @@ pub(crate) fn distinct<T: Ord + Copy + std::fmt::Debug>(numbers: &[T]) -> BTreeS
         assert!(set.insert(number), "{number:?} is there twice");
     }
     set
+}
+
+/// What only a link over TCP has.
+fn link_login(transport: &str, session: usize) -> String {
+    if transport == "tcp" {
+        format!("user = \"gate{session}\"\npassword = \"secret\"\n")
+    } else {
+        String::new()
+    }
 }

@@ -129,9 +129,7 @@ window_messages = 4096
 cancel_reserve_messages = 512
 heartbeat_ms = 10
 dead_after_ms = 1000
-user = "gate"
-password = "secret"
-[risk.classes.default]
+{login}[risk.classes.default]
 max_quantity_lots = 10_000
 max_notional = "100000000"
 collar = {{ basis_points = 1000 }}
@@ -145,6 +143,7 @@ own_books = 4_096
 crossing_messages = 1_024
 "#,
             transport = link.name(),
+            login = link.login(),
         );
         for (id, session) in [(1, FIX_SESSION), (2, NATIVE_SESSION)] {
             // Writing to a String does not fail.
@@ -200,10 +199,9 @@ listen = "{venue}"
 window_messages = 65_536
 heartbeat_ms = 10
 dead_after_ms = 1000
-user = "gate"
-password = "secret"
-"#,
+{login}"#,
             transport = link.name(),
+            login = link.login(),
         )
     }
 
@@ -291,6 +289,14 @@ impl LinkKind {
         match self {
             Self::Ltp => "ltp",
             Self::Tcp => "tcp",
+        }
+    }
+
+    /// What only a link over TCP has.
+    const fn login(self) -> &'static str {
+        match self {
+            Self::Ltp => "",
+            Self::Tcp => "user = \"gate\"\npassword = \"secret\"\n",
         }
     }
 
