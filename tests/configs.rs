@@ -308,7 +308,7 @@ fn an_instrument_has_limits_in_the_place_of_its_class() {
         values.map(|value| value.to_string()).collect::<Vec<_>>()
     };
     let alfa = limits(config.instruments.iter().find(is_alfa).expect("it is there").id);
-    let left_out = ["none", "none", "mid", "false", "none", "none", "none"];
+    let left_out = ["none", "none", "mid", "false", "none", "none", "none", "none"];
     assert_eq!(alfa[..6], ["1005", "12.5", "{ ticks = 7 }", "9", "refuse", "false"]);
     let class = ["1000", "1000000", "{ basis_points = 1000 }", "60000", "master", "true"];
     assert_eq!(alfa[6..], left_out);

@@ -23,8 +23,11 @@ fn market(transport: &'static str, gateway: &str, exchange: &str) -> Market {
 /// Adds lines to the end of a link's table.
 fn add(market: &Market, file: &str, lines: &str) {
     let config = fs::read_to_string(market.path(file)).expect("a config");
-    let end = "user = \"gate1\"\npassword = \"secret\"\n";
-    assert!(config.contains(end), "{config}");
+    let ends = ["user = \"gate1\"\npassword = \"secret\"\n", "dead_after_ms = 500\n"];
+    let end = ends
+        .into_iter()
+        .find(|end| config.contains(end))
+        .expect("a link's table");
     market.write(file, &config.replacen(end, &format!("{end}{lines}"), 1));
 }
 
