@@ -35,7 +35,7 @@ impl Shard {
         Ok(())
     }
 
-    /// An operator's order. One that [`check_control`](Self::check_control) would refuse does nothing.
+    /// An operator's order. One that `check_control` would refuse does nothing.
     pub fn on_control<E: Effects>(&mut self, now: Timestamp, order: &Order, effects: &mut E) {
         self.given.remember(*order);
         let _: Result<(), Refusal> = match order.action {
