@@ -1,6 +1,6 @@
 //! The link over RoCEv2 in user space: messages are RDMA WRITEs with immediate into a ring that the receiver registered.
 //!
-//! The ends meet over TCP ([`hello`]) and then speak RoCEv2 between two addresses of their own. Message `n` goes into slot
+//! The ends meet over TCP (`hello`) and then speak RoCEv2 between two addresses of their own. Message `n` goes into slot
 //! `n` modulo the ring; its immediate is the low half of `n`. A slot begins with the number that its sender wants next,
 //! so every message gives credits back; where none goes for a while, that number is written to a word behind the ring.
 //! A sender never has more messages in the ring than the ring holds, so no slot is overwritten before it was handed out

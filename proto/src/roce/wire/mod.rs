@@ -1,4 +1,4 @@
-//! The bytes of a RoCEv2 packet behind its UDP header, without the check at its end (see [`icrc`](super::icrc)).
+//! The bytes of a RoCEv2 packet behind its UDP header, without the check at its end (see `icrc`).
 //!
 //! ```text
 //! BTH 12 | RETH 16, AETH 4, immediate 4: as the opcode says | payload | pad to a multiple of 4 | ICRC 4
