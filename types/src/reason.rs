@@ -114,12 +114,6 @@ reasons! {
 
     /// Risk: the session sent the same order too often in a time.
     RepeatedOrder = 39, "the same order was sent too often";
-    /// Risk: a switch lets only orders pass that reduce what the account holds.
-    ReduceOnly = 50, "only orders that reduce a position are allowed";
-    /// Risk: a buy too far above the best offer, or a sell too far below the best bid.
-    ThroughBook = 51, "price is too far through the book";
-    /// Risk: the other side of the book is empty, unknown or too old.
-    NoBook = 52, "no fresh book to hold the price against";
 
     /// First stage: the order would trade with one of its own owner.
     SelfMatch = 40, "would trade with an own order";
@@ -128,6 +122,12 @@ reasons! {
     OwnOrderRemains = 41, "an own order that it would trade with was not cancelled in time";
     /// First stage: no more orders may wait until own ones are cancelled.
     TooManyWaiting = 42, "too many orders wait for own orders to be cancelled";
+    /// Risk: a switch lets only orders pass that reduce what the account holds.
+    ReduceOnly = 50, "only orders that reduce a position are allowed";
+    /// Risk: a buy too far above the best offer, or a sell too far below the best bid.
+    ThroughBook = 51, "price is too far through the book";
+    /// Risk: the other side of the book is empty, unknown or too old.
+    NoBook = 52, "no fresh book to hold the price against";
 
     /// Room: the venue link takes no more orders now.
     VenueFull = 60, "venue link is full";
