@@ -1,6 +1,7 @@
 //! The order logic seen from outside: every reason, every race, and a naive model beside it.
 
 mod book;
+mod config;
 mod control;
 mod edges;
 mod fixture;
