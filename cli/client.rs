@@ -1,5 +1,6 @@
 //! `tickgate client`: an order client, against our gateway or any other.
 
+use crate::output::{note, say};
 use crate::process::{Interrupt, Progress};
 use crate::{Failure, process, recording};
 use clap::Args as ClapArgs;
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         stop_at: None,
         phase: Phase::Connecting,
     };
-    println!("orders to {}; interrupt to stop", config.gateway);
+    say!("orders to {}; interrupt to stop", config.gateway);
     let mut progress = Progress::new();
     let spins = args.cpu.is_some();
     // It ends by itself also when it is interrupted: answers are awaited, and it logs out.
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let accounting = client.accounting();
     if let Some(recording) = recording {
         let summary = recording.finish(&clock)?;
-        eprintln!(
+        note!(
             "{} records in {}, {} dropped",
             summary.records,
             summary.path.display(),
@@ -217,17 +218,18 @@ fn print(client: &Client, accounting: &Accounting) {
         fills,
         ..
     } = *accounting;
-    println!("{sent} sent = {acknowledged} acknowledged + {refused} refused + {unanswered} unanswered");
-    println!("{acknowledged} acknowledged = {filled} filled + {canceled} cancelled + {expired} expired + {open} open");
-    println!("{fills} trades; {} cancels and replaces sent", accounting.requests.sent);
+    say!("{sent} sent = {acknowledged} acknowledged + {refused} refused + {unanswered} unanswered");
+    say!("{acknowledged} acknowledged = {filled} filled + {canceled} cancelled + {expired} expired + {open} open");
+    say!("{fills} trades; {} cancels and replaces sent", accounting.requests.sent);
     for (reason, count) in accounting.refusals() {
-        println!("refused {count}: {reason}");
+        say!("refused {count}: {reason}");
     }
     let progress = client.progress();
     if progress.lag_max.0 > 0 {
-        println!(
+        say!(
             "lag behind the plan: {} on average, {} at most",
-            progress.lag_mean, progress.lag_max
+            progress.lag_mean,
+            progress.lag_max
         );
     }
 }

@@ -1,5 +1,6 @@
 //! `tickgate exchange`: the exchange simulator alone.
 
+use crate::output::say;
 use crate::process::Interrupt;
 use crate::{Failure, process, recording};
 use ::gateway::executor::Component;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = ExchangeConfig::load(&args.config)?;
     let instruments = instruments(&config)?;
     if args.check {
-        println!(
+        say!(
             "{} instruments, {} sessions: the config is fine",
             instruments.len(),
             config.sessions.len()
@@ -45,13 +46,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let clock = Clock::start();
     let interrupt = Interrupt::new()?;
     let core = config.core(instruments.clone());
-    println!("memory: the market takes {} bytes", core.market.memory());
+    say!("memory: the market takes {} bytes", core.market.memory());
     let (recorder, recording) = record(args, &config, &clock)?;
     let mut exchange = Exchange::open(&config, instruments, clock, recorder, |socket| socket)?;
     for session in &config.sessions {
-        println!("session {} on {:?}", session.rules.id, session.link.end());
+        say!("session {} on {:?}", session.rules.id, session.link.end());
     }
-    println!("market data from {}; running; interrupt to stop", exchange.feed_addr()?);
+    say!("market data from {}; running; interrupt to stop", exchange.feed_addr()?);
     if let Some(cpu) = config.cpu {
         net::cpu::pin(cpu)?;
     }
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     exchange.record_open_orders(clock.now());
     if let Some(recording) = recording {
         let summary = recording.finish(&clock)?;
-        println!(
+        say!(
             "{} records in {}, {} dropped",
             summary.records,
             summary.path.display(),
@@ -67,12 +68,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         );
     }
     let counters = exchange.counters();
-    println!(
+    say!(
         "{} requests, {} trades of clients",
-        counters.market.requests, counters.market.trades
+        counters.market.requests,
+        counters.market.trades
     );
     if counters.market.history_foreign > 0 {
-        println!(
+        say!(
             "{} messages of the recording were about instruments that are not in the instrument master; skipped",
             counters.market.history_foreign
         );

@@ -1,5 +1,6 @@
 //! `tickgate gateway`: the gateway alone.
 
+use crate::output::say;
 use crate::process::{self, Interrupt};
 use crate::{Failure, exchange, recording};
 use ::gateway::config::{Config, Idle, LeftOut};
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         print_config(&config);
         print_sessions(&config);
         Gateway::check_host(&config)?;
-        println!("the config and this host are fine");
+        say!("the config and this host are fine");
         return Ok(());
     }
     // Threads that are not pinned start before those that are: a thread inherits the mask of the one that starts it.
@@ -73,12 +74,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         })
         .collect::<Result<Vec<Running>, _>>()?;
     for (shard, status) in statuses.iter().enumerate() {
-        println!("shard {shard}: {}", shown(&status.addresses()));
+        say!("shard {shard}: {}", shown(&status.addresses()));
     }
     if door.addresses() != Addresses::default() {
-        println!("door: {}", shown(&door.addresses()));
+        say!("door: {}", shown(&door.addresses()));
     }
-    println!("running; interrupt to stop");
+    say!("running; interrupt to stop");
     interrupt.wait();
     drop(door);
     for shard in running {
@@ -89,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(recording) = recording {
         let summary = recording.finish(&clock)?;
-        println!(
+        say!(
             "{} records in {}, {} dropped",
             summary.records,
             summary.path.display(),
@@ -105,9 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             status.filter_received.load(Ordering::Relaxed),
             status.filter_refused.load(Ordering::Relaxed),
         );
-        println!(
-            "shard {shard}: {accepted} orders accepted, {open} open; the pre-filter refused {refused} of {judged}"
-        );
+        say!("shard {shard}: {accepted} orders accepted, {open} open; the pre-filter refused {refused} of {judged}");
     }
     Ok(())
 }
@@ -164,7 +163,7 @@ fn transports(config: &Config) -> String {
 }
 
 fn print_config(config: &Config) {
-    println!(
+    say!(
         "{} instruments, {} sessions, {} venues",
         config.instruments.len(),
         config.sessions.len(),
@@ -178,7 +177,7 @@ fn print_config(config: &Config) {
             Idle::Spin => "spins",
             Idle::Backoff => "backs off",
         };
-        println!("shard {}: {cpu}, {idle}", shard.id);
+        say!("shard {}: {cpu}, {idle}", shard.id);
     }
     print_limits_left_out(config);
 }
@@ -192,7 +191,7 @@ fn print_limits_left_out(config: &Config) {
             of,
             whose,
         } = left_out;
-        println!("no {limit}: {count} of {of} {whose}");
+        say!("no {limit}: {count} of {of} {whose}");
     }
 }
 
@@ -201,14 +200,14 @@ fn print_sessions(config: &Config) {
     for session in &config.sessions {
         let bytes = session_memory(config, session);
         match session.template {
-            None => println!("memory: session {:<16} {bytes:>12}", session.id),
+            None => say!("memory: session {:<16} {bytes:>12}", session.id),
             Some(first) if first == session.id => {
                 let instances = config
                     .sessions
                     .iter()
                     .filter(|other| other.template == Some(first))
                     .count();
-                println!(
+                say!(
                     "memory: session {:<16} {bytes:>12}",
                     format!("{first}, {instances} times")
                 );
@@ -221,18 +220,19 @@ fn print_sessions(config: &Config) {
 fn print_memory(gateway: &Gateway) {
     let rows = gateway.memory();
     for (what, bytes) in &rows {
-        println!("memory: {what:<24} {:>12}", bytes);
+        say!("memory: {what:<24} {:>12}", bytes);
     }
-    println!(
+    say!(
         "memory: {:<24} {:>12}",
         "total",
         rows.iter().map(|(_, bytes)| bytes).sum::<usize>()
     );
     for (shard, summary) in gateway.summaries().iter().enumerate() {
         if summary.inputs > 0 {
-            println!(
+            say!(
                 "shard {shard}: recovered from {} inputs and {} outputs",
-                summary.inputs, summary.outputs
+                summary.inputs,
+                summary.outputs
             );
         }
     }

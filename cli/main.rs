@@ -1,5 +1,8 @@
 //! The `tickgate` command: one file a subcommand.
 
+// They panic when nobody reads: `output` has what takes their place.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod client;
 mod ctl;
 mod demo;
@@ -7,6 +10,7 @@ mod exchange;
 mod gateway;
 mod journal;
 mod lat;
+mod output;
 mod password;
 mod prefilter;
 mod process;
@@ -17,6 +21,7 @@ mod top;
 mod tune;
 
 use clap::{Parser, Subcommand};
+use output::note;
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -75,7 +80,23 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     start_log();
     // Exit status 2 for wrong use (clap's own), 1 for failure.
-    let result: Result<(), Failure> = match command {
+    match run(command) {
+        Ok(status) => match output::failure() {
+            None => status,
+            Some(failure) => failed(failure),
+        },
+        Err(failure) => failed(&failure),
+    }
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    note!("tickgate: {failure}");
+    ExitCode::FAILURE
+}
+
+/// Runs a subcommand. A status of its own is an answer, such as a miss or a difference, and no failure to give one.
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args),
         Command::Client(args) => client::run(&args),
@@ -86,25 +107,11 @@ fn main() -> ExitCode {
         Command::Password(args) => password::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
-        // A difference is an answer, not a failure to give one.
-        Command::Prefilter(args) => match prefilter::run(&args) {
-            Ok(status) => return status,
-            Err(failure) => Err(failure),
-        },
         Command::Top(args) => top::run(&args),
-        // A miss is an answer, not a failure to give one.
-        Command::Tune(args) => match tune::run(&args) {
-            Ok(status) => return status,
-            Err(failure) => Err(failure),
-        },
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("tickgate: {failure}");
-            ExitCode::FAILURE
-        }
+        Command::Prefilter(args) => return prefilter::run(&args),
+        Command::Tune(args) => return tune::run(&args),
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 /// Sends the log of cold paths to standard error. `RUST_LOG` chooses what; without it, warnings and worse.
@@ -115,5 +122,7 @@ fn start_log() {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
+        // It would print them to standard error, and panic where that is what failed.
+        .log_internal_errors(false)
         .init();
 }

@@ -1,6 +1,7 @@
 //! `tickgate password`: a line of a credentials file.
 
 use crate::Failure;
+use crate::output::{self, say};
 use ::gateway::config::credentials;
 use clap::Args as ClapArgs;
 use std::io::{self, BufRead, IsTerminal};
@@ -17,7 +18,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let input = io::stdin();
     if input.is_terminal() {
-        eprint!("password of {} (it shows): ", args.user);
+        output::complain(format_args!("password of {} (it shows): ", args.user));
     }
     let mut password = String::new();
     input.lock().read_line(&mut password)?;
@@ -25,6 +26,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if password.is_empty() {
         return Err(Failure::new("no password came on standard input"));
     }
-    println!("{}", credentials::line(&args.user, password.as_bytes())?);
+    say!("{}", credentials::line(&args.user, password.as_bytes())?);
     Ok(())
 }

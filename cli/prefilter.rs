@@ -1,6 +1,7 @@
 //! `tickgate prefilter`: whether a backend of the pre-filter conforms.
 
 use crate::Failure;
+use crate::output::say;
 use ::prefilter::conformance::{self, Step};
 use ::prefilter::{Caps, PreFilter, Software};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -77,12 +78,12 @@ fn rtl(width: ::prefilter::rtl::Width) -> Result<::prefilter::rtl::Rtl, Failure>
 fn conform<P: PreFilter>(backend: &mut P, steps: &[Step]) -> Result<ExitCode, Failure> {
     let outcome = conformance::run(backend, steps)?;
     for difference in &outcome.differences {
-        println!("{difference}");
+        say!("{difference}");
     }
     if let Some((expected, found)) = &outcome.counters {
-        println!("counters: expected {expected:?}, found {found:?}");
+        say!("counters: expected {expected:?}, found {found:?}");
     }
-    println!("{} orders, {} verdicts differ", outcome.frames, outcome.different);
+    say!("{} orders, {} verdicts differ", outcome.frames, outcome.different);
     Ok(if outcome.is_clean() {
         ExitCode::SUCCESS
     } else {

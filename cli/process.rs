@@ -1,6 +1,7 @@
 //! What the long-running subcommands share: the log, the interrupt, threads for components that need no executor.
 
 use crate::Failure;
+use crate::output;
 use ::gateway::executor::Component;
 use latency::clock::Clock;
 use std::io::{self, IsTerminal};
@@ -130,12 +131,12 @@ impl Progress {
             return;
         }
         self.shown_at = Some(Instant::now());
-        eprint!("\r\x1b[K{}", line());
+        output::complain(format_args!("\r\x1b[K{}", line()));
     }
 
     pub(crate) fn clear(&mut self) {
         if self.shown_at.take().is_some() {
-            eprint!("\r\x1b[K");
+            output::complain(format_args!("\r\x1b[K"));
         }
     }
 }

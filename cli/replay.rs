@@ -1,6 +1,7 @@
 //! `tickgate replay`: read, inspect, filter, pace and publish a historical feed; write the instrument file of a feed.
 
 use crate::Failure;
+use crate::output::{note, say, written};
 use crate::process::{Interrupt, Progress};
 use clap::Args as ClapArgs;
 use feeds::{
@@ -124,11 +125,7 @@ fn inspect(args: &Args) -> Result<(), Failure> {
     } else {
         print_table(&mut output, &inspection)?;
     }
-    match io::stdout().write_all(&output) {
-        // Whoever reads the pipe, such as `head`, has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
+    written(io::stdout().write_all(&output)).map(drop)
 }
 
 /// Reads one file to its end and says what is odd about it.
@@ -142,7 +139,7 @@ fn read(path: &Path, inspection: &mut Inspection, progress: &mut Progress) -> Re
         }
     }
     progress.clear();
-    let warn = |what: String| eprintln!("tickgate: warning: {}: {what}", path.display());
+    let warn = |what: String| note!("tickgate: warning: {}: {what}", path.display());
     if file.has_zeroed_lengths() {
         warn("its writer left the lengths 0; they follow from the types".to_owned());
     }
@@ -170,9 +167,9 @@ fn write_instruments(path: &Path, inspection: &Inspection, args: &Args) -> Resul
     instruments::write(&rows, &mut output).map_err(failed)?;
     output.flush().map_err(failed)?;
     if left_out > 0 {
-        eprintln!("tickgate: warning: {left_out} instruments are left out, because the feed has no price for them");
+        note!("tickgate: warning: {left_out} instruments are left out, because the feed has no price for them");
     }
-    println!("wrote {} instruments to {}", rows.len(), path.display());
+    say!("wrote {} instruments to {}", rows.len(), path.display());
     Ok(())
 }
 
@@ -195,7 +192,7 @@ fn publish(args: &Args) -> Result<(), Failure> {
             heartbeat: HEARTBEAT,
         },
     })?;
-    eprintln!(
+    note!(
         "tickgate: requests for retransmission are answered on {}",
         replay.local_addr()?
     );
@@ -218,7 +215,7 @@ fn publish(args: &Args) -> Result<(), Failure> {
         return Err(Failure::new(failure));
     }
     let (counters, publisher) = (replay.counters(), replay.publisher_counters());
-    println!(
+    say!(
         "published: messages {}, packets {}, sessions {}, at most {} late; requests answered {}, messages sent again {}",
         counters.messages,
         publisher.packets,

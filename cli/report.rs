@@ -1,11 +1,11 @@
 //! `tickgate report`: recordings into tables, a page and files.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use latency::report::Report;
 
 use crate::Failure;
+use crate::output::{self, note};
 
 /// Join the recordings of a run into tables, a page and files.
 ///
@@ -29,10 +29,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let report = Report::load(&args.recordings, args.partial)?;
     let printed = if args.json { report.json()? } else { report.text() };
-    print(&printed)?;
+    output::print(format_args!("{printed}"));
     if let Some(dir) = &args.out {
         for path in report.write_files(dir)? {
-            eprintln!("wrote {}", path.display());
+            note!("wrote {}", path.display());
         }
     }
     if report.complete {
@@ -42,15 +42,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Err(Failure::new(format_args!(
         "the run is not accounted for: orders lost: {lost}, problems: {problems} (listed above)"
     )))
-}
-
-/// A reader that has seen enough (`| head`) is no failure.
-fn print(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod links;
 mod machines;
 mod market;
 mod netns;
+mod output;
 mod prefilter;
 mod processes;
 mod resend;

@@ -3,10 +3,11 @@
 mod text;
 
 use crate::Failure;
+use crate::output::written;
 use ::gateway::config::Config;
 use ::gateway::control::{LimitScopeName, Reply, Request, Scope};
 use clap::{Args as ClapArgs, Subcommand};
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -204,32 +205,33 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = serde_json::to_string(&args.ask.request())?;
     writeln!(stream, "{request}")?;
     stream.shutdown(Shutdown::Write)?;
-    match print(BufReader::new(stream), args.json) {
-        // Whoever read it has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(error.into()),
-        Ok(Some(Reply::Done { .. })) => Ok(()),
-        Ok(Some(Reply::Refused { reason })) => Err(Failure::new(format!("the gateway refused: {reason}"))),
-        Ok(_) => Err(Failure::new("the gateway ended before it had answered")),
+    match print(BufReader::new(stream), args.json)? {
+        Some(Reply::Done { .. }) => Ok(()),
+        Some(Reply::Refused { reason }) => Err(Failure::new(format!("the gateway refused: {reason}"))),
+        _ => Err(Failure::new("the gateway ended before it had answered")),
     }
 }
 
 /// Prints the answers as they come, and gives the last.
-fn print(answers: impl BufRead, as_json: bool) -> io::Result<Option<Reply>> {
+fn print(answers: impl BufRead, as_json: bool) -> Result<Option<Reply>, Failure> {
     let mut out = io::stdout().lock();
     let mut table = Table::default();
     let mut last = None;
+    let mut is_read = true;
     for line in answers.lines() {
         let line = line?;
         let reply = serde_json::from_str(&line)?;
-        if as_json {
-            writeln!(out, "{line}")?;
-        } else {
-            table.reply(&reply, &mut out)?;
+        // The last answer is the status, read or not.
+        if is_read {
+            is_read = written(if as_json {
+                writeln!(out, "{line}")
+            } else {
+                table.reply(&reply, &mut out)
+            })?;
         }
         last = Some(reply);
     }
-    table.flush(&mut out)?;
+    written(table.flush(&mut out))?;
     Ok(last)
 }
 

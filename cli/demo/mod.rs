@@ -3,6 +3,7 @@
 mod setup;
 mod stage;
 
+use crate::output::{self, note, say};
 use crate::{Failure, exchange, recording};
 use ::gateway::config::Config;
 use ::gateway::executor::{self, Component, Placement, Running};
@@ -19,7 +20,7 @@ use sim::client::{Accounting, Client, ClientConfig, Traded};
 use sim::exchange::{Exchange, ExchangeConfig};
 use sim::lossy::{LossSwitch, Lossy};
 use stage::{Act, Outcome, Scene, Stage, Watch};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -344,15 +345,16 @@ fn follow(watch: &Watch, scenes: &[Scene]) {
         };
         if is_terminal {
             // A line that writes itself over.
-            eprint!("\r\x1b[K{name}: {fix} FIX and {native} native orders sent");
-            drop(io::stderr().flush());
+            output::complain(format_args!(
+                "\r\x1b[K{name}: {fix} FIX and {native} native orders sent"
+            ));
         } else if scene != last {
-            eprintln!("{name}");
+            note!("{name}");
         }
         last = scene;
     }
     if is_terminal {
-        eprint!("\r\x1b[K");
+        output::complain(format_args!("\r\x1b[K"));
     }
 }
 
@@ -418,9 +420,9 @@ fn conclude(args: &Args, setup: &Setup, cpus: Cpus, outcome: &Outcome, replayed:
         report.add_problem(format!("recording: {error}"));
     }
     report.add_next("cargo run --release -- demo --link tcp");
-    println!("{}", report.text());
+    say!("{}", report.text());
     for path in report.write_files(&args.out)? {
-        println!("wrote {}", path.display());
+        say!("wrote {}", path.display());
     }
     if report.complete {
         Ok(())
@@ -530,5 +532,5 @@ fn traded(setup: &Setup) -> Vec<Traded> {
 
 /// Tells the user what is being done, away from what a program may read.
 fn say(text: &str) {
-    eprintln!("{text}");
+    note!("{text}");
 }

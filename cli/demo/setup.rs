@@ -1,6 +1,7 @@
 //! The configs of the demo: the same files that the processes read, with free ports and the user's instruments filled in.
 
 use crate::Failure;
+use crate::output::note;
 use feeds::instruments::{self, InstrumentRow};
 use feeds::{BinaryFile, Inspection};
 use std::fmt::Write as _;
@@ -360,7 +361,7 @@ fn of_feed(path: &Path) -> Result<Vec<InstrumentRow>, Failure> {
         )));
     }
     if left_out > 0 {
-        eprintln!("tickgate: {left_out} instruments of the feed have no price and are left out");
+        note!("tickgate: {left_out} instruments of the feed have no price and are left out");
     }
     Ok(rows)
 }

@@ -6,6 +6,7 @@ mod text;
 pub(crate) use text::utc;
 
 use crate::Failure;
+use crate::output::{say, written};
 use ::gateway::config::Config;
 use ::gateway::record::Record;
 use ::gateway::replay;
@@ -74,8 +75,8 @@ fn verify(directory: &Path) -> Result<(), Failure> {
         records += 1;
     }
     let recovery = reader.recovery();
-    println!("{}: written by {}", directory.display(), reader.writer());
-    println!("{records} records, {} bytes", reader.position());
+    say!("{}: written by {}", directory.display(), reader.writer());
+    say!("{records} records, {} bytes", reader.position());
     if recovery.discarded_bytes > 0 {
         // What a power cut leaves, or damage: a person has to look before a start cuts it off.
         return Err(Failure::new(format!(
@@ -84,7 +85,7 @@ fn verify(directory: &Path) -> Result<(), Failure> {
             recovery.discarded_bytes
         )));
     }
-    println!("whole to its end");
+    say!("whole to its end");
     Ok(())
 }
 
@@ -103,23 +104,15 @@ fn print(directory: &Path) -> Result<(), Failure> {
     written(out.flush()).map(drop)
 }
 
-/// Whether something written found a reader: one that has seen enough is no failure.
-fn written(result: io::Result<()>) -> Result<bool, Failure> {
-    match result {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
 fn cut(directory: &Path, position: u64) -> Result<(), Failure> {
     let cut = ::journal::cut(directory, position)?;
-    println!(
+    say!(
         "cut at position {position}: {} bytes with {} whole records given up",
-        cut.bytes, cut.records
+        cut.bytes,
+        cut.records
     );
     for copy in &cut.copies {
-        println!("as it was before: {}", copy.display());
+        say!("as it was before: {}", copy.display());
     }
     Ok(())
 }
@@ -133,12 +126,14 @@ fn replay_shard(config: &Path, shard: ShardId) -> Result<(), Failure> {
         )));
     }
     let summary = replay::verify(&config, shard)?;
-    println!(
+    say!(
         "identical: {} inputs give the same {} outputs, hash {:016x}",
-        summary.inputs, summary.outputs, summary.hash
+        summary.inputs,
+        summary.outputs,
+        summary.hash
     );
     if summary.cut_off > 0 {
-        println!(
+        say!(
             "{} outputs more, which the journal's end cut off; a start appends and sends them",
             summary.cut_off
         );

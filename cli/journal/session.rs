@@ -1,8 +1,8 @@
 //! The messages of one session, in order.
 
 use super::text::{parse_utc, text, utc, value};
-use super::written;
 use crate::Failure;
+use crate::output::written;
 use ::gateway::config::{Config, ProtocolConfig, User};
 use ::gateway::record::Record;
 use ::journal::JournalReader;

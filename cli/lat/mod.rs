@@ -7,6 +7,7 @@ mod print;
 mod run;
 
 use crate::Failure;
+use crate::output::{self, note, say};
 use crate::process::Interrupt;
 use clap::{Args as ClapArgs, ValueEnum};
 use control::Control;
@@ -180,7 +181,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match (args.json, args.all) {
         (true, true) => print::json(&ladder.json())?,
         (true, false) => print::json(&ladder.json_of_one())?,
-        (false, _) => print!("{}", ladder.text()),
+        (false, _) => output::print(format_args!("{}", ladder.text())),
     }
     if ladder.is_empty() {
         return Err(Failure::new("no link could be measured; the reasons are above"));
@@ -209,13 +210,13 @@ fn listen(args: &Args, address: SocketAddr, clock: Clock) -> Result<(), Failure>
     };
     let mut poller = Poller::new(1)?;
     poller.add(&listener, 0, Interest::READ)?;
-    println!("listening on {local}, CPU {cpu}; interrupt to stop");
+    say!("listening on {local}, CPU {cpu}; interrupt to stop");
     while !interrupt.is_set() {
         poller.poll(INTERRUPT_POLL)?;
         while let Some((stream, from)) = listener.accept()? {
-            println!("serving {from}");
+            say!("serving {from}");
             if let Err(error) = serve(args, stream, &interrupt, port, cpu, clock) {
-                eprintln!("tickgate: {from}: {error}");
+                note!("tickgate: {from}: {error}");
             }
         }
     }

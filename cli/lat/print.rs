@@ -2,6 +2,7 @@
 
 use super::plan::{Header, LtpOptions, Mode, Redundancy, RtoMin, Rung};
 use super::run::Tally;
+use crate::output::say;
 use crate::{Failure, recording};
 use latency::HistogramLog;
 use serde_json::{Value, json};
@@ -244,6 +245,6 @@ fn not_written(name: &Path, error: &io::Error) -> Failure {
 
 /// Prints a value.
 pub(super) fn json(value: &Value) -> Result<(), Failure> {
-    println!("{}", serde_json::to_string_pretty(value)?);
+    say!("{}", serde_json::to_string_pretty(value)?);
     Ok(())
 }

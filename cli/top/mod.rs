@@ -11,6 +11,7 @@ mod tests;
 
 use crate::Failure;
 use crate::journal::utc;
+use crate::output::written;
 use catalog::Counter;
 use clap::Args as ClapArgs;
 use rates::{Rates, Reading};
@@ -91,9 +92,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         } else {
             text
         };
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            result => result?,
+        if !written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))? {
+            return Ok(());
         }
         shown += 1;
     }

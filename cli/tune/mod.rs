@@ -7,6 +7,7 @@ mod probe;
 mod read;
 
 use crate::Failure;
+use crate::output::say;
 use checks::{Finding, Verdict};
 use clap::Args as ClapArgs;
 use read::Host;
@@ -38,15 +39,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         .count();
     if args.json {
         let rows = findings.iter().map(Finding::json).collect::<Vec<_>>();
-        println!(
+        say!(
             "{}",
             serde_json::to_string_pretty(&json!({"misses": misses, "findings": rows}))?
         );
     } else {
         for finding in &findings {
-            println!("{finding}");
+            say!("{finding}");
         }
-        println!("{misses} of {} are not as they should be", findings.len());
+        say!("{misses} of {} are not as they should be", findings.len());
     }
     Ok(if misses == 0 {
         ExitCode::SUCCESS
