@@ -6,7 +6,8 @@ use crate::{Failure, exchange, recording};
 use ::gateway::config::{Config, Idle, LeftOut};
 use ::gateway::executor::Running;
 use ::gateway::feed::PriceFeed;
-use ::gateway::gateway::{Gateway, PreparedShard, session_memory};
+use ::gateway::gateway::{Gateway, PreparedShard};
+use ::gateway::memory::{memory, session_memory};
 use ::gateway::status::Addresses;
 use clap::Args as ClapArgs;
 use latency::clock::Clock;
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = Config::load(&args.config)?;
     if args.check {
         print_config(&config);
+        print_memory(&config);
         print_sessions(&config);
         Gateway::check_host(&config)?;
         say!("the config and this host are fine");
@@ -51,7 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (recorders, recording) = record(args, &config, &clock)?;
     let gateway = Gateway::prepare(config, clock)?;
     print_config(gateway.config());
-    print_memory(&gateway);
+    print_memory(gateway.config());
+    print_recovered(&gateway);
     let statuses = gateway.statuses().to_vec();
     let feed = match PriceFeed::open(gateway.config(), gateway.references())? {
         Some(feed) => {
@@ -217,8 +220,8 @@ fn print_sessions(config: &Config) {
     }
 }
 
-fn print_memory(gateway: &Gateway) {
-    let rows = gateway.memory();
+fn print_memory(config: &Config) {
+    let rows = memory(config);
     for (what, bytes) in &rows {
         say!("memory: {what:<24} {:>12}", bytes);
     }
@@ -227,6 +230,10 @@ fn print_memory(gateway: &Gateway) {
         "total",
         rows.iter().map(|(_, bytes)| bytes).sum::<usize>()
     );
+}
+
+/// What the journals held.
+fn print_recovered(gateway: &Gateway) {
     for (shard, summary) in gateway.summaries().iter().enumerate() {
         if summary.inputs > 0 {
             say!(

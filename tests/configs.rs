@@ -706,6 +706,28 @@ fn memory_is_computed_from_the_config_and_printed_at_start_up() {
 }
 
 #[test]
+fn memory_goes_by_the_number_of_instruments_and_not_by_their_ids() {
+    let market = Market::new(1, "ltp");
+    let path = market.path("instruments.csv");
+    let instruments = fs::read_to_string(&path).expect("the instrument master");
+    let memory = || {
+        let (status, text) = market.run(&["gateway", "-c", "gateway.toml", "--check"]);
+        assert!(status.success(), "{text}");
+        let rows = text.lines().filter(|line| line.starts_with("memory: "));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let dense = memory();
+    for name in ["pre-filter", "instruments", "reference prices", "total"] {
+        let start = format!("memory: {name} ");
+        assert!(dense.iter().any(|row| row.starts_with(&start)), "{dense:?}");
+    }
+    let sparse = instruments.replacen("\n1,", "\n4294967295,", 1);
+    assert_ne!(sparse, instruments);
+    fs::write(&path, sparse).expect("the instrument master");
+    assert_eq!(memory(), dense);
+}
+
+#[test]
 fn a_table_without_a_maximum_is_refused() {
     refused(
         "gateway.toml",

@@ -1,6 +1,7 @@
 //! The seam between what a shard decides and the world it decides for.
 
 use crate::crossing::Lane;
+use crate::places::InstrumentPlace;
 use latency::Tap;
 use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
 use proto::fix::{CloseReason, Recall};
@@ -19,7 +20,7 @@ pub trait Effects {
     fn stamp(&mut self, tap: Tap);
 
     /// A newer best bid and offer than `known`, if there is one.
-    fn reference(&mut self, instrument: InstrumentId, known: &Bbo) -> Option<Bbo>;
+    fn reference(&mut self, place: InstrumentPlace, instrument: InstrumentId, known: &Bbo) -> Option<Bbo>;
 
     /// Reserves room for all that a request may cause: a place at its destination, in the journal, and for the reports to
     /// its client. Asked before the order logic changes anything; afterwards nothing fails for want of room. What is set

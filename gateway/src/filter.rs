@@ -5,16 +5,19 @@
 //! risk away is known only to whoever knows the order.
 
 use crate::config::Config;
+use crate::instruments::Instruments;
+use crate::places::InstrumentPlace;
 use orders::{Limit, LimitScope, LimitValue, Orders};
 use prefilter::{Caps, Control, Counters, Kind, Order, PreFilter, SessionLimits, Software, SymbolLimits};
 use types::{InstrumentId, NewOrder, Price, Reason, Timestamp};
 
+/// It knows instruments by their places, so that its table is no larger than their number wants.
 #[derive(Debug)]
 pub(crate) struct Filter(Software);
 
 impl Filter {
     /// Open, with the limits that `orders` has.
-    pub(crate) fn new(config: &Config, orders: &Orders) -> Self {
+    pub(crate) fn new(config: &Config, instruments: &Instruments, orders: &Orders) -> Self {
         let mut software = Software::new(caps(config));
         for session in &config.sessions {
             // Rates are counted behind it, where a refused order takes nothing.
@@ -28,16 +31,16 @@ impl Filter {
         };
         software.set_control(open).expect("software obeys");
         let mut filter = Self(software);
-        filter.load(orders);
+        filter.load(instruments, orders);
         filter
     }
 
     /// Takes over the limits of all instruments of the shard, as one.
-    pub(crate) fn load(&mut self, orders: &Orders) {
+    pub(crate) fn load(&mut self, instruments: &Instruments, orders: &Orders) {
         for scope in (0..orders.limit_scopes()).filter_map(|place| orders.limit_scope(place)) {
             if let LimitScope::Instrument(id) = scope {
                 self.0
-                    .set_symbol(id, limits(orders, id))
+                    .set_symbol(InstrumentId(instruments.place(id).0), limits(orders, id))
                     .expect("the table has all instruments of the config");
             }
         }
@@ -49,12 +52,12 @@ impl Filter {
     /// # Errors
     /// Why it is refused.
     #[inline]
-    pub(crate) fn judge(&mut self, now: Timestamp, order: &NewOrder) -> Result<(), Reason> {
+    pub(crate) fn judge(&mut self, now: Timestamp, place: InstrumentPlace, order: &NewOrder) -> Result<(), Reason> {
         let judgement = self.0.judge(
             now,
             &Order {
                 kind: Kind::Order,
-                instrument: order.instrument.0,
+                instrument: place.0,
                 quantity: order.quantity.0.try_into().unwrap_or(u32::MAX),
                 price: order.price,
                 session: order.session.0,
@@ -94,10 +97,9 @@ fn limits(orders: &Orders, id: InstrumentId) -> Option<SymbolLimits> {
 }
 
 fn caps(config: &Config) -> Caps {
-    let instruments = config.instruments.iter().map(|instrument| instrument.id.0 + 1);
     let sessions = config.sessions.iter().map(|session| u32::from(session.id.0) + 1);
     Caps {
-        symbols: instruments.max().unwrap_or(0),
+        symbols: u32::try_from(config.instruments.len()).expect("instruments are bounded by MAX_INSTRUMENTS"),
         sessions: sessions.max().unwrap_or(0),
     }
 }

@@ -4,19 +4,17 @@
 use crate::client_links::{ClientLink, ClientLinks};
 use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
-use crate::config::{Config, SessionConfig};
+use crate::config::Config;
 use crate::control::{self, Control};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
-use crate::filter;
 use crate::limits::{MAX_PENDING_LOGONS, RECALL_PORTION};
 use crate::live::{CancelReserve, Live, VenueSent};
 use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
 use crate::replay::{Kept, KeptClient, Recovered, ReplayError, Summary};
-use crate::session;
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
 use crate::status::{Addresses, DoorStatus, Schedule, Status};
@@ -31,7 +29,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use types::{InstrumentId, SessionId, ShardId, TradingDay, VenueId};
+use types::{SessionId, ShardId, TradingDay, VenueId};
 
 /// A gateway of which everything is checked and recovered. What belongs to a shard's own thread is built there.
 pub struct Gateway {
@@ -98,7 +96,7 @@ impl Gateway {
         Self::check_host(&config)?;
         let config = Arc::new(config);
         let shared = SharedLimits::new(&config.orders[0]);
-        let references = References::new(config.instruments.last().map_or(InstrumentId(0), |last| last.id));
+        let references = References::new(&config.instruments);
         let mut journals = Vec::new();
         let mut recovered = Vec::new();
         for shard in &config.shards {
@@ -247,54 +245,6 @@ impl Gateway {
         &self.summaries
     }
 
-    /// What the gateway allocates at start, named, in bytes.
-    #[must_use]
-    pub fn memory(&self) -> Vec<(&'static str, usize)> {
-        let config = &self.config;
-        let sum = |of_session: &dyn Fn(&SessionConfig) -> usize| config.sessions.iter().map(of_session).sum();
-        vec![
-            (
-                "order tables",
-                self.shards
-                    .iter()
-                    .map(|shard| shard.recovered.shard.orders().memory())
-                    .sum(),
-            ),
-            ("pre-filter", config.shards.len() * filter::memory_bytes(config)),
-            ("client sessions", sum(&session::memory_bytes)),
-            ("client output", sum(&ClientOutputs::memory_bytes)),
-            (
-                "client connections",
-                sum(&|session| Clients::memory_bytes(config, session)),
-            ),
-            ("connections that log on", door::memory_bytes(config)),
-            (
-                "rings between shards",
-                crossing::memory_bytes(config.shards.len(), config.crossing_messages, config.open_orders()),
-            ),
-            ("control desk", control::memory_bytes(config.shards.len())),
-            ("reference prices", self.references.memory_bytes()),
-            (
-                "resends from the journal",
-                config
-                    .shards
-                    .iter()
-                    .map(|shard| Recalls::memory_bytes(streams_of(config, shard.id), RECALL_PORTION))
-                    .sum(),
-            ),
-            (
-                "venue links",
-                config
-                    .venues
-                    .iter()
-                    .flat_map(|venue| &venue.links)
-                    .map(|link| link.settings.memory())
-                    .sum(),
-            ),
-            ("journal rings", config.shards.len() * config.journal.ring_bytes),
-        ]
-    }
-
     /// Opens the door, and gives the shards, to be built and run. Clients that come before their shard runs wait for it.
     ///
     /// # Errors
@@ -331,12 +281,6 @@ impl Entrances {
     pub const fn addresses(&self) -> Addresses {
         self.door.addresses()
     }
-}
-
-/// What one session allocates, bytes: its state, what waits for its client, and its connection.
-#[must_use]
-pub fn session_memory(config: &Config, session: &SessionConfig) -> usize {
-    session::memory_bytes(session) + ClientOutputs::memory_bytes(session) + Clients::memory_bytes(config, session)
 }
 
 impl PreparedShard {
@@ -544,7 +488,7 @@ fn recalls(config: &Config) -> Result<(Vec<Recalls>, Arc<Seekers>), StartError> 
 }
 
 /// Numbered messages to how many peers a shard's journal has.
-fn streams_of(config: &Config, shard: ShardId) -> usize {
+pub(crate) fn streams_of(config: &Config, shard: ShardId) -> usize {
     let sessions = config.sessions.iter().filter(|session| session.shard == shard);
     sessions.count() + config.venues.len()
 }

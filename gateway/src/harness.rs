@@ -46,7 +46,7 @@ impl Harness {
     pub fn open(config: &Config, clock: Clock) -> Result<Self, Box<dyn std::error::Error>> {
         let settings = config.journal.of_shard(ShardId(0));
         let journal = JournalWriter::open(&settings)?;
-        let references = References::new(config.instruments.last().map_or(InstrumentId(0), |last| last.id));
+        let references = References::new(&config.instruments);
         let shared = SharedLimits::new(&config.orders[0]);
         let mut reader = JournalReader::open(&settings.directory)?;
         let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &shared)?;

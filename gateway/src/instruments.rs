@@ -1,16 +1,18 @@
 //! The instrument master as a shard uses it: by id, by symbol, and the price of each that was used last.
 
 use crate::effects::Effects;
+use crate::places::{InstrumentPlace, Places};
 use orders::Reference;
 use std::collections::HashMap;
-use types::{Bbo, Instrument, InstrumentId, Price, Quote, ShardId, Symbol};
+use types::{Bbo, Instrument, InstrumentId, Price, Quote, Symbol};
 
 /// All instruments, those of other shards included.
 #[derive(Debug)]
 pub(crate) struct Instruments {
-    /// By id.
-    entries: Vec<Option<Entry>>,
-    by_symbol: HashMap<Symbol, InstrumentId>,
+    places: Places,
+    /// By [`InstrumentPlace`].
+    entries: Vec<Entry>,
+    by_symbol: HashMap<Symbol, InstrumentPlace>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,48 +25,61 @@ struct Entry {
 impl Instruments {
     /// The instruments of a master.
     pub(crate) fn new(instruments: &[Instrument]) -> Self {
-        let highest = instruments.iter().map(|instrument| instrument.id.0).max().unwrap_or(0);
-        let mut entries = vec![None; highest as usize + 1];
-        for instrument in instruments {
-            entries[instrument.id.0 as usize] = Some(Entry {
-                instrument: *instrument,
-                bbo: Bbo::default(),
-            });
+        let entry = |&instrument: &Instrument| Entry {
+            instrument,
+            bbo: Bbo::default(),
+        };
+        Self {
+            places: Places::new(instruments),
+            entries: instruments.iter().map(entry).collect(),
+            by_symbol: (0..)
+                .map(InstrumentPlace)
+                .zip(instruments)
+                .map(|(place, instrument)| (instrument.symbol, place))
+                .collect(),
         }
-        let by_symbol = instruments
-            .iter()
-            .map(|instrument| (instrument.symbol, instrument.id))
-            .collect();
-        Self { entries, by_symbol }
     }
 
-    /// The shard that owns an instrument.
-    pub(crate) fn shard(&self, id: InstrumentId) -> Option<ShardId> {
-        self.get(id).map(|instrument| instrument.shard)
+    /// Bytes that it takes for so many instruments, but for what its map of symbols keeps beside them.
+    pub(crate) const fn memory_bytes(instruments: usize) -> usize {
+        Places::memory_bytes(instruments)
+            + instruments * (size_of::<Entry>() + size_of::<(Symbol, InstrumentPlace)>())
+    }
+
+    /// Where an instrument stands in all tables; [`InstrumentPlace::NONE`] when there is none such.
+    #[inline]
+    pub(crate) fn place(&self, id: InstrumentId) -> InstrumentPlace {
+        self.places.find(id)
+    }
+
+    /// An instrument by its place.
+    #[inline]
+    pub(crate) fn at(&self, place: InstrumentPlace) -> Option<&Instrument> {
+        self.entries.get(place.0 as usize).map(|entry| &entry.instrument)
     }
 
     /// An instrument by its id.
     pub(crate) fn get(&self, id: InstrumentId) -> Option<&Instrument> {
-        self.entries.get(id.0 as usize)?.as_ref().map(|entry| &entry.instrument)
+        self.at(self.place(id))
     }
 
     /// An instrument by its symbol.
     pub(crate) fn find(&self, symbol: &[u8]) -> Option<&Instrument> {
-        self.get(*self.by_symbol.get(&Symbol::new(symbol)?)?)
+        self.at(*self.by_symbol.get(&Symbol::new(symbol)?)?)
     }
 
     /// All instruments, by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Instrument> {
-        self.entries.iter().flatten().map(|entry| &entry.instrument)
+        self.entries.iter().map(|entry| &entry.instrument)
     }
 
     /// The prices that an order is measured from: the middle of best bid and offer, else the side there is, else the last
     /// trade; the last trade; best bid and offer.
-    pub(crate) fn reference<E: Effects>(&mut self, id: InstrumentId, effects: &mut E) -> Reference {
-        let Some(Some(entry)) = self.entries.get_mut(id.0 as usize) else {
+    pub(crate) fn reference<E: Effects>(&mut self, place: InstrumentPlace, effects: &mut E) -> Reference {
+        let Some(entry) = self.entries.get_mut(place.0 as usize) else {
             return Reference::NONE;
         };
-        if let Some(newer) = effects.reference(id, &entry.bbo) {
+        if let Some(newer) = effects.reference(place, entry.instrument.id, &entry.bbo) {
             entry.bbo = newer;
         }
         reference(&entry.bbo)

@@ -10,6 +10,7 @@ use crate::limits::{
     NOTICES_RESERVED, RECORD_OVERHEAD_BYTES, REPORTS_HELD_A_TURN, REPORTS_RESERVED_AN_ORDER,
 };
 use crate::line_limit::LineLimit;
+use crate::places::InstrumentPlace;
 use crate::recall::{Recalls, Stream};
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
@@ -275,8 +276,8 @@ impl<L: Link> Effects for Live<L> {
         }
     }
 
-    fn reference(&mut self, instrument: InstrumentId, known: &Bbo) -> Option<Bbo> {
-        let bbo = self.references.load(instrument).filter(|bbo| bbo != known)?;
+    fn reference(&mut self, place: InstrumentPlace, instrument: InstrumentId, known: &Bbo) -> Option<Bbo> {
+        let bbo = self.references.load(place).filter(|bbo| bbo != known)?;
         self.append(&Record::Reference { instrument, bbo });
         Some(bbo)
     }

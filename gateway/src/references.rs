@@ -4,14 +4,16 @@
 //! reader that sees an odd or changed version looks again, a bounded number of times, and otherwise keeps what it knew.
 //! Shards share nothing but numbers, and these are such.
 
+use crate::places::{InstrumentPlace, Places};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
-use types::{Bbo, InstrumentId, Price, Quantity, Quote, Timestamp};
+use types::{Bbo, Instrument, InstrumentId, Price, Quantity, Quote, Timestamp};
 
-/// The table, shared by the feed's thread and all shards. Instruments are found by id, so the ids of a master should be
-/// dense.
+/// The table, shared by the feed's thread and all shards.
 #[derive(Clone, Debug)]
 pub struct References {
+    places: Arc<Places>,
+    /// By [`InstrumentPlace`].
     slots: Arc<[Slot]>,
 }
 
@@ -34,24 +36,24 @@ struct Slot {
 const READ_ATTEMPTS: usize = 16;
 
 impl References {
-    /// A table for instruments up to `highest`, all without a price.
+    /// A table for the instruments of a master, all without a price.
     #[must_use]
-    pub fn new(highest: InstrumentId) -> Self {
+    pub fn new(instruments: &[Instrument]) -> Self {
         Self {
-            slots: (0..=highest.0).map(|_| Slot::default()).collect(),
+            places: Arc::new(Places::new(instruments)),
+            slots: instruments.iter().map(|_| Slot::default()).collect(),
         }
     }
 
-    /// Bytes that the table takes.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.slots)
+    /// Bytes that the table takes for so many instruments.
+    pub(crate) const fn memory_bytes(instruments: usize) -> usize {
+        instruments * size_of::<Slot>() + Places::memory_bytes(instruments)
     }
 
-    /// Stores a new best bid and offer. One thread alone may call it: the feed's. An id outside the table is ignored;
+    /// Stores a new best bid and offer. One thread alone may call it: the feed's. An id that the master has not is ignored;
     /// the feed maps only instruments of the master.
     pub fn store(&self, instrument: InstrumentId, bbo: &Bbo) {
-        let Some(slot) = self.slots.get(instrument.0 as usize) else {
+        let Some(slot) = self.slots.get(self.places.find(instrument).0 as usize) else {
             return;
         };
         let version = slot.version.load(Ordering::Relaxed);
@@ -68,8 +70,8 @@ impl References {
 
     /// The best bid and offer; `None` when there never was one, or the writer was in the way all the time.
     #[must_use]
-    pub fn load(&self, instrument: InstrumentId) -> Option<Bbo> {
-        let slot = self.slots.get(instrument.0 as usize)?;
+    pub fn load(&self, place: InstrumentPlace) -> Option<Bbo> {
+        let slot = self.slots.get(place.0 as usize)?;
         for _ in 0..READ_ATTEMPTS {
             let before = slot.version.load(Ordering::Acquire);
             if before == 0 {
@@ -100,6 +102,7 @@ impl References {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places::tests as places;
 
     fn bbo(value: u32) -> Bbo {
         let quote = Quote {
@@ -114,18 +117,26 @@ mod tests {
         }
     }
 
+    fn references(ids: &[u32]) -> References {
+        References::new(&places::instruments(ids))
+    }
+
     #[test]
     fn an_instrument_without_a_tick_has_no_price() {
-        let references = References::new(InstrumentId(2));
-        assert_eq!(references.load(InstrumentId(2)), None);
-        assert_eq!(references.load(InstrumentId(3)), None);
+        let references = references(&[2, u32::MAX]);
+        let [first, last, none] = [InstrumentPlace(0), InstrumentPlace(1), InstrumentPlace::NONE];
+        assert_eq!(references.load(first), None);
+        assert_eq!(references.load(none), None);
         references.store(InstrumentId(2), &bbo(7));
-        assert_eq!(references.load(InstrumentId(2)), Some(bbo(7)));
+        references.store(InstrumentId(3), &bbo(8));
+        assert_eq!((references.load(first), references.load(last)), (Some(bbo(7)), None));
+        references.store(InstrumentId(u32::MAX), &bbo(9));
+        assert_eq!((references.load(first), references.load(last)), (Some(bbo(7)), Some(bbo(9))));
     }
 
     #[test]
     fn a_reader_never_sees_half_a_price() {
-        let references = References::new(InstrumentId(1));
+        let references = references(&[1]);
         let writer = references.clone();
         let thread = std::thread::spawn(move || {
             for value in 1..200_000 {
@@ -134,7 +145,7 @@ mod tests {
         });
         let mut last = 0;
         while !thread.is_finished() {
-            if let Some(seen) = references.load(InstrumentId(1)) {
+            if let Some(seen) = references.load(InstrumentPlace(0)) {
                 let value = u32::try_from(seen.time.0).expect("it was a u32");
                 assert_eq!(seen, bbo(value));
                 assert!(value >= last);

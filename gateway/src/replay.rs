@@ -7,6 +7,7 @@ use crate::client_output::ClientOutputs;
 use crate::config::{Config, SessionConfig, ShardConfig, VenueConfig};
 use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects, Purpose};
+use crate::places::InstrumentPlace;
 use crate::record::{RECORD_VERSION, Record};
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
@@ -414,7 +415,7 @@ impl<'a> Replay<'a> {
 impl Effects for Replay<'_> {
     fn stamp(&mut self, _: Tap) {}
 
-    fn reference(&mut self, instrument: InstrumentId, _: &Bbo) -> Option<Bbo> {
+    fn reference(&mut self, _: InstrumentPlace, instrument: InstrumentId, _: &Bbo) -> Option<Bbo> {
         let payload = self.answer(Kind::ReferencePrice)?;
         match Record::decode(Kind::ReferencePrice as u16, &payload) {
             Ok(Record::Reference {

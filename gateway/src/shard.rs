@@ -15,6 +15,7 @@ use crate::effects::{Destination, Effects, Purpose};
 use crate::filter::Filter;
 use crate::instruments::Instruments;
 use crate::limits::MAX_VENUES;
+use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
 use orders::{AccountPlace, Orders, Report, Sink, Stake, WaitingVerdict};
@@ -68,12 +69,13 @@ impl Shard {
     /// What the order logic finds wrong in its part of the config.
     pub fn new(config: &Config, id: ShardId) -> Result<Self, orders::ConfigError> {
         let orders = Orders::new(&config.orders[usize::from(id.0)])?;
+        let instruments = Instruments::new(&config.instruments);
         Ok(Self {
             id,
-            filter: Filter::new(config, &orders),
+            filter: Filter::new(config, &instruments, &orders),
             orders,
             sessions: Sessions::new(config, id),
-            instruments: Instruments::new(&config.instruments),
+            instruments,
             notices: VecDeque::with_capacity(NOTICES_A_SESSION * config.sessions.len() * config.shards.len()),
             venues: u8::try_from(config.venues.len()).expect("venues are bounded by MAX_VENUES"),
             shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
@@ -148,10 +150,11 @@ impl Shard {
 
     /// The way of one order.
     fn on_new_order<E: Effects>(&mut self, now: Timestamp, order: &NewOrder, effects: &mut E) {
-        if let Some(shard) = self.elsewhere(order.instrument) {
+        let place = self.instruments.place(order.instrument);
+        if let Some(shard) = self.elsewhere(place) {
             return self.cross(now, shard, &Request::New(*order), effects);
         }
-        match self.take(now, order, effects) {
+        match self.take(now, place, order, effects) {
             Ok(order_id) => self.record(order, order_id, Reason::None, effects),
             Err(reason) => self.refuse(now, &Request::New(*order), reason, effects),
         }
@@ -167,9 +170,15 @@ impl Shard {
 
     /// Every step of a new order that is this shard's. The checks change nothing; room and shared limits are reserved
     /// when they all have passed and before the first change; after that nothing can fail.
-    fn take<E: Effects>(&mut self, now: Timestamp, order: &NewOrder, effects: &mut E) -> Result<OrderId, Reason> {
-        self.filter.judge(now, order)?;
-        let reference = self.instruments.reference(order.instrument, effects);
+    fn take<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        place: InstrumentPlace,
+        order: &NewOrder,
+        effects: &mut E,
+    ) -> Result<OrderId, Reason> {
+        self.filter.judge(now, place, order)?;
+        let reference = self.instruments.reference(place, effects);
         let checked = self.orders.check_risk(now, order, &reference)?;
         effects.stamp(Tap::RiskChecked);
 
@@ -193,7 +202,7 @@ impl Shard {
     }
 
     fn on_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) {
-        if let Some(shard) = self.elsewhere(cancel.instrument) {
+        if let Some(shard) = self.shard_elsewhere(cancel.instrument) {
             return self.cross(now, shard, &Request::Cancel(*cancel), effects);
         }
         if let Err(reason) = self.take_cancel(now, cancel, effects) {
@@ -223,10 +232,11 @@ impl Shard {
     }
 
     fn on_replace<E: Effects>(&mut self, now: Timestamp, replace: &ReplaceOrder, effects: &mut E) {
-        if let Some(shard) = self.elsewhere(replace.instrument) {
+        let place = self.instruments.place(replace.instrument);
+        if let Some(shard) = self.elsewhere(place) {
             return self.cross(now, shard, &Request::Replace(*replace), effects);
         }
-        if let Err(reason) = self.take_replace(now, replace, effects) {
+        if let Err(reason) = self.take_replace(now, place, replace, effects) {
             self.refuse(now, &Request::Replace(*replace), reason, effects);
         }
     }
@@ -234,10 +244,11 @@ impl Shard {
     fn take_replace<E: Effects>(
         &mut self,
         now: Timestamp,
+        place: InstrumentPlace,
         replace: &ReplaceOrder,
         effects: &mut E,
     ) -> Result<(), Reason> {
-        let reference = self.instruments.reference(replace.instrument, effects);
+        let reference = self.instruments.reference(place, effects);
         let checked = self.orders.check_replace(now, replace, &reference)?;
         let screened = self.orders.screen_replace(checked)?;
         effects.reserve_room(replace.session, Destination::Venue(screened.venue()), Purpose::Order)?;
@@ -250,7 +261,7 @@ impl Shard {
     /// All orders of a session, or those of one instrument. All of a session may be on every shard; the session's own
     /// shard tells the others, and it alone answers.
     fn on_mass_cancel<E: Effects>(&mut self, now: Timestamp, mass: &MassCancel, effects: &mut E) {
-        if let Some(shard) = mass.instrument.and_then(|instrument| self.elsewhere(instrument)) {
+        if let Some(shard) = mass.instrument.and_then(|instrument| self.shard_elsewhere(instrument)) {
             return self.cross(now, shard, &Request::MassCancel(*mass), effects);
         }
         let is_ours = self.sessions.shard_elsewhere(mass.session).is_none();
@@ -268,7 +279,7 @@ impl Shard {
     }
 
     fn on_status<E: Effects>(&mut self, now: Timestamp, status: &OrderStatusRequest, effects: &mut E) {
-        if let Some(shard) = self.elsewhere(status.instrument) {
+        if let Some(shard) = self.shard_elsewhere(status.instrument) {
             return self.cross(now, shard, &Request::Status(*status), effects);
         }
         let report = self.orders.status(status);
@@ -280,7 +291,7 @@ impl Shard {
     fn on_mass_status<E: Effects>(&mut self, now: Timestamp, mass: &MassStatusRequest, effects: &mut E) {
         let home = self.sessions.shard_elsewhere(mass.session);
         let spans = home.is_none() && mass.instrument.is_none() && self.shards > 1;
-        let of_other = mass.instrument.and_then(|instrument| self.elsewhere(instrument));
+        let of_other = mass.instrument.and_then(|instrument| self.shard_elsewhere(instrument));
         let count = self.orders.count_open(mass);
         if spans && self.notices.len() + usize::from(self.shards) > self.notices.capacity() / 2 {
             return self.refuse(now, &Request::MassStatus(*mass), Reason::ShardRingFull, effects);
@@ -480,8 +491,13 @@ impl Shard {
 
 impl Shard {
     /// The other shard that owns an instrument; `None` when it is this one, or nobody's.
-    fn elsewhere(&self, instrument: InstrumentId) -> Option<ShardId> {
-        self.instruments.shard(instrument).filter(|&shard| shard != self.id)
+    fn elsewhere(&self, place: InstrumentPlace) -> Option<ShardId> {
+        let instrument = self.instruments.at(place)?;
+        (instrument.shard != self.id).then_some(instrument.shard)
+    }
+
+    fn shard_elsewhere(&self, instrument: InstrumentId) -> Option<ShardId> {
+        self.elsewhere(self.instruments.place(instrument))
     }
 
     /// A request for an instrument of another shard: that shard alone accepts or refuses it, unless it cannot even be

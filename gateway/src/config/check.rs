@@ -65,9 +65,11 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         .iter()
         .map(|shard| orders(&raw, shard.id, &instruments, &names))
         .collect::<Result<Vec<_>, _>>()?;
+    let mut order_table_bytes = 0;
     for of_shard in &orders {
         // The order logic knows best what it cannot work with. What it allocated is given back at once.
-        Orders::new(of_shard).map_err(|error| ConfigError(error.to_string()))?;
+        let built = Orders::new(of_shard).map_err(|error| ConfigError(error.to_string()))?;
+        order_table_bytes += built.memory();
     }
     let crossing_messages = crossing_messages(raw.capacity.crossing_messages, shards.len())?;
     let mut config = Config {
@@ -90,6 +92,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         dictionaries,
         crossing_messages,
         orders,
+        order_table_bytes,
         fingerprint: 0,
     };
     config.fingerprint = fingerprint(&config, dictionaries_hash);

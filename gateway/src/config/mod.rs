@@ -65,6 +65,8 @@ pub struct Config {
     pub crossing_messages: usize,
     /// What the order logic of each shard is told, by [`ShardId`].
     pub orders: Vec<OrdersConfig>,
+    /// Bytes that the order logic of all shards allocates for its tables.
+    pub order_table_bytes: usize,
     /// A hash of all that decides: a journal is replayed only by a config with the same one.
     pub fingerprint: u64,
 }

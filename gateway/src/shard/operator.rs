@@ -100,7 +100,7 @@ impl Shard {
         if !self.is_elsewhere(scope) {
             self.orders.set_limit(now, scope, limit, value)?;
             if limit == Limit::MaxQuantity {
-                self.filter.load(&self.orders);
+                self.filter.load(&self.instruments, &self.orders);
             }
         }
         // Every shard remembers every change, so that all have room or none.
@@ -162,6 +162,6 @@ impl Shard {
 
     /// Whether a limit is another shard's business.
     fn is_elsewhere(&self, scope: LimitScope) -> bool {
-        matches!(scope, LimitScope::Instrument(id) if self.elsewhere(id).is_some())
+        matches!(scope, LimitScope::Instrument(id) if self.shard_elsewhere(id).is_some())
     }
 }

@@ -1,12 +1,12 @@
 //! The pre-filter in front of the order logic.
 
 use crate::fix::{Logon, field, order};
-use crate::fixture::{ALFA, Fixture, buy};
+use crate::fixture::{ALFA, Fixture, alfa, buy};
 use gateway::control::{Action, Order};
 use orders::{Limit, LimitScope, LimitValue};
 use prefilter::Reasons;
 use proto::fix::NewOrderSingle;
-use types::{InstrumentId, NewOrder, Quantity, Reason, Request};
+use types::{InstrumentId, NewOrder, Price, Quantity, Reason, Request};
 
 fn lots(number: u64, lots: u64) -> Request {
     Request::New(NewOrder {
@@ -71,4 +71,39 @@ fn a_limit_that_is_changed_holds_for_the_next_order() {
     set(&mut fixture, 2, 600);
     assert_eq!(answer(&mut fixture, &lots(2, 600)), None);
     assert_eq!(fixture.shard.filter_counters().refused, 1);
+}
+
+#[test]
+fn an_instrument_may_have_any_number_and_none_is_taken_for_another() {
+    let (last, sparse) = (InstrumentId(u32::MAX), InstrumentId(4_000_000_000));
+    let mut fixture = Fixture::changed(&[
+        ("1,ALFA", "4294967295,ALFA"),
+        ("2,BETA", "4000000000,BETA"),
+        ("reference_missing = \"refuse\"", "reference_missing = \"master\""),
+    ]);
+    fixture.shard.price(last, &alfa(fixture.now));
+    let of = |number, instrument, price: &[u8], lots| {
+        Request::New(NewOrder {
+            instrument,
+            price: Price::parse(price).expect("a price"),
+            quantity: Quantity(lots),
+            ..buy(number)
+        })
+    };
+    // Of the first by its feed, of the other by the master.
+    let cases = [
+        (last, b"109".as_slice(), 1, None),
+        (last, b"111", 1, Some(Reason::PriceCollar)),
+        (last, b"100", 501, Some(Reason::MaxQuantity)),
+        (sparse, b"54", 1, None),
+        (sparse, b"56", 1, Some(Reason::PriceCollar)),
+        (InstrumentId(0), b"100", 1, Some(Reason::UnknownInstrument)),
+        (InstrumentId(1), b"100", 1, Some(Reason::UnknownInstrument)),
+        (InstrumentId(u32::MAX - 1), b"100", 1, Some(Reason::UnknownInstrument)),
+    ];
+    for (number, (instrument, price, lots, reason)) in (1..).zip(cases) {
+        let order = of(number, instrument, price, lots);
+        assert_eq!(answer(&mut fixture, &order), reason, "{order:?}");
+    }
+    assert_eq!(fixture.shard.filter_counters().passed, 4);
 }

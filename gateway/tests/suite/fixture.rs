@@ -133,14 +133,15 @@ impl Fixture {
         Self::changed(&[(part, other)])
     }
 
-    /// The same, with several parts replaced.
+    /// The same, with several parts replaced, of the config or of the instrument master.
     pub(crate) fn changed(parts: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
-        let text = parts.iter().fold(CONFIG.to_owned(), |text, (part, other)| {
-            assert!(text.contains(part), "{part}");
-            text.replace(part, other)
+        let texts = [CONFIG.to_owned(), INSTRUMENTS.to_owned()];
+        let [text, instruments] = parts.iter().fold(texts, |texts, (part, other)| {
+            assert!(texts.iter().any(|text| text.contains(part)), "{part}");
+            texts.map(|text| text.replace(part, other))
         });
+        std::fs::write(folder.path().join("instruments.csv"), instruments).expect("the folder can be written");
         let config = Config::parse(&text, folder.path()).expect("the config is right");
         let mut fixture = Self {
             shard: Harness::open(&config, Clock::start()).expect("the shard starts"),
