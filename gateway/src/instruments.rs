@@ -42,8 +42,7 @@ impl Instruments {
 
     /// Bytes that it takes for so many instruments, but for what its map of symbols keeps beside them.
     pub(crate) const fn memory_bytes(instruments: usize) -> usize {
-        Places::memory_bytes(instruments)
-            + instruments * (size_of::<Entry>() + size_of::<(Symbol, InstrumentPlace)>())
+        Places::memory_bytes(instruments) + instruments * (size_of::<Entry>() + size_of::<(Symbol, InstrumentPlace)>())
     }
 
     /// Where an instrument stands in all tables; [`InstrumentPlace::NONE`] when there is none such.

@@ -131,7 +131,10 @@ mod tests {
         references.store(InstrumentId(3), &bbo(8));
         assert_eq!((references.load(first), references.load(last)), (Some(bbo(7)), None));
         references.store(InstrumentId(u32::MAX), &bbo(9));
-        assert_eq!((references.load(first), references.load(last)), (Some(bbo(7)), Some(bbo(9))));
+        assert_eq!(
+            (references.load(first), references.load(last)),
+            (Some(bbo(7)), Some(bbo(9)))
+        );
     }
 
     #[test]
