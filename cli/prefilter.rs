@@ -39,12 +39,15 @@ enum Backend {
     /// The same, 512 bits wide.
     #[cfg(feature = "rtl-sim")]
     Rtl512,
+    /// The program in the kernel, in trials. Needs root.
+    #[cfg(feature = "xdp")]
+    Xdp,
 }
 
 const GOLDEN: &str = include_str!("../tests/vectors/prefilter.txt");
 
 /// Tables for the golden script, which has ids beyond them too.
-const SOFTWARE: Caps = Caps {
+const CAPS: Caps = Caps {
     symbols: 1 << 10,
     sessions: 1 << 10,
 };
@@ -60,11 +63,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             };
             let steps = conformance::parse(&text)?;
             match backend {
-                Backend::Software => conform(&mut Software::new(SOFTWARE), &steps),
+                Backend::Software => conform(&mut Software::new(CAPS), &steps),
                 #[cfg(feature = "rtl-sim")]
                 Backend::Rtl64 => conform(&mut rtl(::prefilter::rtl::Width::Bits64)?, &steps),
                 #[cfg(feature = "rtl-sim")]
                 Backend::Rtl512 => conform(&mut rtl(::prefilter::rtl::Width::Bits512)?, &steps),
+                #[cfg(feature = "xdp")]
+                Backend::Xdp => conform(&mut xdp()?, &steps),
             }
         }
     }
@@ -73,6 +78,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 #[cfg(feature = "rtl-sim")]
 fn rtl(width: ::prefilter::rtl::Width) -> Result<::prefilter::rtl::Rtl, Failure> {
     Ok(::prefilter::rtl::Rtl::new(width, 0)?)
+}
+
+#[cfg(feature = "xdp")]
+fn xdp() -> Result<::prefilter::xdp::Xdp, Failure> {
+    let settings = ::prefilter::xdp::Settings {
+        caps: CAPS,
+        flows: 1,
+        window: 1 << 12,
+        ring_bytes: 1 << 16,
+        heartbeat_ns: 60_000_000_000,
+    };
+    ::prefilter::xdp::Xdp::new(&settings).map_err(|error| {
+        Failure::new(format!(
+            "loading the program into the kernel: {error}; it takes root, or CAP_BPF and CAP_NET_ADMIN"
+        ))
+    })
 }
 
 fn conform<P: PreFilter>(backend: &mut P, steps: &[Step]) -> Result<ExitCode, Failure> {

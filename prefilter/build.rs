@@ -1,9 +1,37 @@
-//! With the feature `rtl-sim`: makes C++ of the RTL with Verilator, once for each width, and compiles it.
+//! With the feature `rtl-sim`: makes C++ of the RTL with Verilator, once for each width, and compiles it. With the feature
+//! `xdp`: compiles the program for the kernel.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "rtl-sim")]
     rtl::build();
+    #[cfg(feature = "xdp")]
+    xdp::build();
+}
+
+#[cfg(feature = "xdp")]
+mod xdp {
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    pub(super) fn build() {
+        // Another source: one with a mistake in it that tests must notice.
+        println!("cargo::rerun-if-env-changed=PREFILTER_BPF");
+        let source = std::env::var_os("PREFILTER_BPF").map_or_else(|| PathBuf::from("bpf/prefilter.c"), PathBuf::from);
+        println!("cargo::rerun-if-changed={}", source.display());
+        let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+        compile(&source, &out.join("prefilter.o"));
+    }
+
+    fn compile(source: &Path, object: &Path) {
+        let mut command = Command::new("clang");
+        command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-Wall", "-Wextra", "-Werror", "-c"]);
+        command.arg(source).arg("-o").arg(object);
+        let status = command
+            .status()
+            .unwrap_or_else(|error| panic!("the feature `xdp` needs clang: {command:?}: {error}"));
+        assert!(status.success(), "{command:?}");
+    }
 }
 
 #[cfg(feature = "rtl-sim")]

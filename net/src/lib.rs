@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod allocation;
+pub mod bpf;
 pub mod buffer;
 pub mod carrier;
 pub mod cpu;
@@ -14,6 +15,7 @@ pub mod error;
 pub mod floor;
 pub mod host;
 pub mod link;
+mod mapping;
 pub mod measure;
 pub mod nic;
 pub mod options;

@@ -5,98 +5,23 @@
 
 #[path = "../src/allocation.rs"]
 mod allocation;
+mod namespaces;
 
 use allocation::allocations;
+use namespaces::{FAR, NEAR, Namespaces, ip};
 use net::link::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume};
 use net::udp::{UdpPeer, UdpSocket};
 use net::xdp::{Mode, XdpPeer, XdpTable};
 use net::{Datagram, SetupError, UdpOptions};
 use proto::ltp::{Config, Role};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use types::{SessionId, Timestamp};
 
-const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const VENUE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(FAR, 7_201));
-
-/// Two namespaces: `tgv0` with [`NEAR`] in the first, `tgv1` with [`FAR`] in the second. This thread goes between them.
-struct Namespaces {
-    near: File,
-    far: File,
-}
-
-impl Namespaces {
-    /// Each interface has so many queues. `None`, and a line that says so, without the privileges that it takes.
-    fn new(queues: u8) -> Option<Self> {
-        let mut places = Vec::new();
-        for _ in 0..2 {
-            // SAFETY: takes no pointers; this thread alone gets into a namespace of its own.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                println!(
-                    "skipped: no network namespace: {}; run it as root",
-                    std::io::Error::last_os_error()
-                );
-                return None;
-            }
-            places.push(File::open("/proc/thread-self/ns/net").unwrap());
-        }
-        let (far, near) = (places.pop()?, places.pop()?);
-        let namespaces = Self { near, far };
-        namespaces.in_near(|| {
-            let path = format!("/proc/{}/fd/{}", std::process::id(), namespaces.far.as_raw_fd());
-            let count = queues.to_string();
-            let queues = ["numtxqueues", &count, "numrxqueues", &count];
-            let veth = [
-                &["link", "add", "tgv0"][..],
-                &queues,
-                &["type", "veth", "peer", "name", "tgv1"],
-                &queues,
-            ];
-            ip(&veth.concat());
-            ip(&["link", "set", "tgv1", "netns", &path]);
-            bring_up("tgv0", NEAR);
-        });
-        namespaces.in_far(|| bring_up("tgv1", FAR));
-        Some(namespaces)
-    }
-
-    fn in_near<R>(&self, act: impl FnOnce() -> R) -> R {
-        Self::enter(&self.near);
-        act()
-    }
-
-    fn in_far<R>(&self, act: impl FnOnce() -> R) -> R {
-        Self::enter(&self.far);
-        act()
-    }
-
-    fn enter(namespace: &File) {
-        // SAFETY: takes no pointers; it changes this thread's namespace alone.
-        let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
-        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
-    }
-}
-
-fn bring_up(interface: &str, address: Ipv4Addr) {
-    ip(&["addr", "add", &format!("{address}/24"), "dev", interface]);
-    ip(&["link", "set", interface, "up"]);
-}
-
-fn ip(arguments: &[&str]) -> String {
-    let output = Command::new("ip").args(arguments).output().expect("iproute2");
-    let (said, wrong) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "ip {arguments:?}: {wrong}");
-    said.into_owned()
-}
 
 fn table(interface: &str) -> XdpTable {
     XdpTable {

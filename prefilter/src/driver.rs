@@ -1,7 +1,7 @@
 //! What the host does with the registers of a board, wherever they are: on the bus or in a simulation.
 
 use crate::abi::{ABI_VERSION, Reasons};
-use crate::limits::{Caps, Control, Counters, Fault, SessionLimits, SymbolLimits};
+use crate::limits::{Caps, Control, Counters, Fault, SessionLimits, Staged, SymbolLimits};
 use crate::registers as register;
 use types::{InstrumentId, Price, SessionId, Side};
 
@@ -23,12 +23,6 @@ pub struct Driver<B> {
     generation: u32,
     heartbeat_cycles: u32,
     is_closed: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Staged {
-    Symbol(InstrumentId, Option<SymbolLimits>),
-    Session(SessionId, Option<SessionLimits>),
 }
 
 /// Reads of the status until the board is ready after a reset, and until a swap is done.

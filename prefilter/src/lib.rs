@@ -1,4 +1,4 @@
-//! The order pre-filter: one verdict function, in software or on a board, that may only refuse.
+//! The order pre-filter: one verdict function, in software, in the kernel or on a board, that may only refuse.
 //!
 //! Orders in the native 48 bytes go in, verdicts of 16 bytes come out, by submit and poll: the only shape that fits
 //! software, a simulation and a board alike. The host's own risk checks always stay behind it, so that no fault of a board
@@ -13,6 +13,7 @@
 //! | [`software`] | the backend in software, which is the reference in Rust |
 //! | [`driver`] | what the host does with those registers |
 //! | `rtl` | the RTL in simulation, with the feature `rtl-sim` |
+//! | `xdp` | the program in the kernel, with the feature `xdp` |
 //! | [`conformance`] | scripts with the verdicts that every backend must give |
 
 pub mod abi;
@@ -24,6 +25,8 @@ pub mod registers;
 #[cfg(feature = "rtl-sim")]
 pub mod rtl;
 pub mod software;
+#[cfg(feature = "xdp")]
+pub mod xdp;
 
 pub use abi::{Action, Reasons, Slot, Verdict};
 pub use limits::{Caps, Control, Counters, Fault, SessionLimits, SymbolLimits};

@@ -2,7 +2,7 @@
 
 use crate::abi::Reasons;
 use core::fmt;
-use types::Price;
+use types::{InstrumentId, Price, SessionId};
 
 /// The limits of an instrument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,13 @@ impl Counters {
     }
 }
 
+/// What a backend that has its limits twice was told since the last commit: it is said to one, and then to the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Staged {
+    Symbol(InstrumentId, Option<SymbolLimits>),
+    Session(SessionId, Option<SessionLimits>),
+}
+
 /// What is wrong with a backend, or with what it was asked. After any of these it is to be taken as closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -143,6 +150,10 @@ pub enum Fault {
         /// The number whose verdict is missing.
         sequence: u32,
     },
+    /// The program is not at its interface any more.
+    Detached,
+    /// The kernel refused what the program's tables should hold.
+    Kernel,
     /// A verdict has not the number that was next.
     SequenceGap {
         /// The number that was next.
@@ -167,6 +178,8 @@ impl fmt::Display for Fault {
             Self::HeartbeatLost => f.write_str("closed itself without a heartbeat"),
             Self::Reset => f.write_str("was reset"),
             Self::Overdue { sequence } => write!(f, "the verdict on {sequence} is overdue"),
+            Self::Detached => f.write_str("is not at its interface any more"),
+            Self::Kernel => f.write_str("the kernel refused what its tables should hold"),
             Self::SequenceGap { expected, found } => write!(f, "verdict on {found} where {expected} was next"),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::PreFilter;
 use crate::abi::{Action, MESSAGE_LENGTH, POST_ONLY, Reasons, Slot, Verdict};
-use crate::limits::{Caps, Control, Counters, Fault, MAX_AHEAD_NS, SessionLimits, SymbolLimits};
+use crate::limits::{Caps, Control, Counters, Fault, MAX_AHEAD_NS, SessionLimits, Staged, SymbolLimits};
 use crate::message::{Kind, Order};
 use std::collections::VecDeque;
 use types::{InstrumentId, Price, SessionId, Side, Timestamp};
@@ -54,12 +54,6 @@ struct Session {
     ahead: u64,
     /// When the orders taken so far would be due if each took its share of time.
     due: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Staged {
-    Symbol(u32, Option<SymbolLimits>),
-    Session(u16, Option<SessionLimits>),
 }
 
 impl Software {
@@ -216,12 +210,12 @@ impl PreFilter for Software {
 
     fn set_symbol(&mut self, instrument: InstrumentId, limits: Option<SymbolLimits>) -> Result<(), Fault> {
         self.caps().check_symbol(instrument, limits)?;
-        self.stage(Staged::Symbol(instrument.0, limits))
+        self.stage(Staged::Symbol(instrument, limits))
     }
 
     fn set_session(&mut self, session: SessionId, limits: Option<SessionLimits>) -> Result<(), Fault> {
         self.caps().check_session(session, limits)?;
-        self.stage(Staged::Session(session.0, limits))
+        self.stage(Staged::Session(session, limits))
     }
 
     fn set_touch(&mut self, instrument: InstrumentId, side: Side, price: Price) -> Result<(), Fault> {
@@ -238,7 +232,7 @@ impl PreFilter for Software {
         for change in self.staged.drain(..) {
             match change {
                 Staged::Symbol(instrument, limits) => {
-                    let symbol = &mut self.symbols[instrument as usize];
+                    let symbol = &mut self.symbols[instrument.0 as usize];
                     symbol.max_quantity = limits.map_or(0, |limits| limits.max_quantity);
                     if let Some(limits) = limits {
                         symbol.lowest = limits.lowest.0;
@@ -247,7 +241,7 @@ impl PreFilter for Software {
                     }
                 }
                 Staged::Session(session, limits) => {
-                    let session = &mut self.sessions[usize::from(session)];
+                    let session = &mut self.sessions[usize::from(session.0)];
                     session.interval = limits.map_or(0, |limits| limits.interval_ns);
                     session.ahead = limits.map_or(0, |limits| limits.ahead_ns);
                 }

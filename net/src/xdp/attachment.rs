@@ -3,9 +3,9 @@
 //! An interface takes one program, and a program serves every queue. So the first queue attaches it, the others find it in
 //! a table of this process, and the last one takes it away. Threads meet here only when a link is built or ends.
 
-use super::bpf::{Attached, Hook, Map, MapKind};
 use super::interface::{Interface, InterfaceName};
 use super::program::{self, FlowKey};
+use crate::bpf::{Attached, Hook, Map, MapKind, Program};
 use crate::error::SetupError;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -57,7 +57,8 @@ impl Attachment {
         let flows = Map::new(MapKind::Hash, FlowKey::LENGTH, FLOW_VALUE_LENGTH, FLOWS_MAX)?;
         let sockets = Map::new(MapKind::Sockets, 4, 4, u32::from(QUEUES_MAX))?;
         let code = program::assemble(flows.as_raw_fd(), sockets.as_raw_fd());
-        let attach = |hook| Attached::new(&code, interface.index, hook).map(|program| (program, hook));
+        let program = Program::load(&code)?;
+        let attach = |hook| program.attach(interface.index, hook).map(|attached| (attached, hook));
         // Not every driver has the native hook, or has it with every setting of the card.
         let (program, hook) = match interface.is_veth {
             false => attach(Hook::Native).or_else(|_| attach(Hook::Generic))?,

@@ -12,7 +12,6 @@
 //! What it needs and how to see it at work is in `docs/link-afxdp.md`.
 
 mod attachment;
-mod bpf;
 mod config;
 pub mod frame;
 mod interface;

@@ -14,12 +14,8 @@
 //! A frame of our port that comes on a queue without our socket is passed on too: the kernel's socket that holds the
 //! port gets it, where `ss -uan` shows it waiting. The instruction set is RFC 9669.
 
+use crate::bpf::Instruction;
 use std::net::Ipv4Addr;
-
-/// One instruction as the kernel reads it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(transparent)]
-pub(super) struct Instruction(u64);
 
 /// Key of the map of flows: what a frame must carry, and the queue it must come on, to be ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -231,8 +227,6 @@ const IP_FLAGS_AND_OFFSET: i16 = 20;
 const IP_PROTOCOL: i16 = 23;
 const IP_DESTINATION: i16 = 30;
 const UDP_DESTINATION: i16 = 36;
-
-const _: () = assert!(size_of::<Instruction>() == 8);
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,6 @@
 //! what is another's waits in that one's inbox, in the frame that it came in.
 
 use super::attachment::{Attachment, QUEUES_MAX};
-use super::bpf::Hook;
 use super::config::{Mode, XdpConfig};
 use super::frame::{self, Endpoint, HEADER_LENGTH, Header, OVERHEAD_IN_MTU, Reject};
 use super::interface::Interface;
@@ -12,6 +11,7 @@ use super::memory::{FRAME_LENGTH, Frames};
 use super::program::FlowKey;
 use super::socket::{Copying, XdpSocket};
 use super::{RECEIVES_MAX, XdpCounters};
+use crate::bpf::Hook;
 use crate::error::SetupError;
 use std::cell::RefCell;
 use std::collections::VecDeque;

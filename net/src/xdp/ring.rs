@@ -8,7 +8,7 @@
 //! The kernel does likewise: it hands out a received frame before it says that it took it from the ring of frames to be
 //! filled. So a ring holds twice as many as there are frames to put into it, and is never full.
 
-use super::memory::Mapping;
+use crate::mapping::Mapping;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
