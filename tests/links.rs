@@ -9,6 +9,7 @@ use proto::ltp::{self, HeaderForm, Key, Redundancy, Refusal};
 use proto::native;
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 use types::{SessionId, Side};
 
@@ -200,4 +201,76 @@ fn refused(gateway: SocketAddr, ltp: ltp::Config) -> Refusal {
             None => link.flush(clock.now(), u64::MAX),
         }
     }
+}
+
+/// What stands between two ends that do not find each other, and what each of them says of it; "" where it says nothing.
+#[test]
+fn a_link_that_does_not_come_up_says_what_it_sees_instead() {
+    const OTHER_SECRET: &str = "key_id = 7\nkey_file = \"others.txt\"\n";
+    const OTHER_ID: &str = "key_id = 8\nkey_file = \"others.txt\"\n";
+    let cases = [
+        (
+            "another secret",
+            OTHER_SECRET,
+            KEY,
+            1,
+            "nothing heard",
+            "forged (another secret under the same key id",
+        ),
+        (
+            "another key",
+            OTHER_ID,
+            KEY,
+            1,
+            "refused by the peer: key 8 offered, key 7 configured",
+            "link refuses",
+        ),
+        (
+            "another session",
+            KEY,
+            KEY,
+            9,
+            "refused by the peer: session 9 asked for, 1 configured",
+            ": session 9 asked for, 1 configured",
+        ),
+    ];
+    for (what, at_gateway, at_exchange, session, gateway_says, exchange_says) in cases {
+        let market = market("ltp", at_gateway, at_exchange);
+        let others = market.write(
+            "others.txt",
+            "7 ffeeddccbbaa99887766554433221100\n8 000102030405060708090a0b0c0d0e0f\n",
+        );
+        fs::set_permissions(others, fs::Permissions::from_mode(0o600)).expect("its own file");
+        if session != 1 {
+            market.change("gateway.toml", "session = 1\n", &format!("session = {session}\n"));
+        }
+        let mut exchange = market.exchange("exchange");
+        let mut gateway = market.start("gateway", &["gateway", "-c", "gateway.toml"]);
+        gateway.wait_for("venue link is not up for 1 s: venue sim, shard 0: LTP over UDP, peer 127.0.0.1:");
+        gateway.wait_for(gateway_says);
+        exchange.wait_for("link is not up for 1 s: session 1: LTP over UDP");
+        exchange.wait_for(exchange_says);
+        assert!(!gateway.printed().contains("venue link is up"), "{what}");
+    }
+}
+
+#[test]
+fn a_gateway_without_an_exchange_and_one_with_an_exchange_of_another_transport_say_that_nobody_listens() {
+    let market = Market::new(1, "ltp");
+    let mut gateway = market.start("gateway", &["gateway", "-c", "gateway.toml"]);
+    gateway.wait_for("times nobody listened there");
+    gateway.stop();
+    let others = Market::new(1, "tcp");
+    market.write(
+        "exchange.toml",
+        &fs::read_to_string(others.path("exchange.toml"))
+            .expect("a config")
+            .replace(&others.venue(0).to_string(), &market.venue(0).to_string()),
+    );
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.start("gateway-again", &["gateway", "-c", "gateway.toml"]);
+    gateway.wait_for("times nobody listened there");
+    exchange.wait_for("link is not up for 1 s: session 1: TCP: nothing heard");
+    gateway.stop();
+    exchange.stop();
 }

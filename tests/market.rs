@@ -145,6 +145,11 @@ impl Market {
         market
     }
 
+    /// The exchange's end of a shard's venue link.
+    pub(crate) fn venue(&self, shard: usize) -> SocketAddr {
+        self.venues[shard]
+    }
+
     /// A file of the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -27,7 +27,7 @@ use crate::record::Record;
 use crate::shard::Shard;
 use journal::{SentIndex, Wanted};
 use net::Link;
-use net::link::LinkEvent;
+use net::link::{LinkEvent, LinkWatch};
 use proto::native::MAX_MESSAGE_LENGTH;
 use types::{SessionId, Timestamp};
 
@@ -42,6 +42,8 @@ pub(crate) struct ClientLinks<L> {
 pub(crate) struct ClientLink<L> {
     session: SessionId,
     link: L,
+    /// What the log says of it.
+    watch: LinkWatch,
     /// Where in the journal its messages stand.
     index: SentIndex,
     /// Messages that the client may leave unacknowledged.
@@ -82,6 +84,7 @@ impl<L: Link> ClientLinks<L> {
         for link in self.links.iter_mut().filter(|link| !link.is_overrun) {
             link.link.journaled(appended, synced);
             link.link.flush(now, watermark);
+            link.watch.turn(now, &link.link);
         }
     }
 
@@ -112,10 +115,11 @@ impl<L: Link> ClientLinks<L> {
 
 impl<L: Link> ClientLink<L> {
     /// Of a session whose client is not there. The link has what the client may lack, in a ring for so many messages.
-    pub(crate) const fn new(session: SessionId, link: L, index: SentIndex, window: usize, ring: usize) -> Self {
+    pub(crate) fn new(session: SessionId, link: L, index: SentIndex, window: usize, ring: usize) -> Self {
         Self {
             session,
             link,
+            watch: LinkWatch::for_guest("client's link", format!("session {session}")),
             index,
             window,
             ring,
@@ -178,31 +182,29 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
             let now = live.now;
             let client = &mut live.client_links.links[index];
             let session = client.session;
-            match client.poll(now, &mut message) {
-                None => break,
-                Some(LinkEvent::Message { length, .. }) => {
+            let Some(event) = client.poll(now, &mut message) else {
+                break;
+            };
+            client.watch.on_event(now, &event, &client.link);
+            match event {
+                LinkEvent::Message { length, .. } => {
                     let message = &message[..length];
                     live.received();
                     live.append(&Record::ClientMessage { session, message });
                     shard.on_client_message(now, session, message, live);
                 }
-                Some(LinkEvent::Up) => {
-                    tracing::info!(session = session.0, "client's link is up");
+                LinkEvent::Up => {
                     client.since = Some(now);
                     live.append(&Record::SessionUp { session });
                     shard.on_session_up(now, session, live);
                 }
-                Some(LinkEvent::Recall { from, to }) => {
-                    tracing::warn!(session = session.0, %from, %to, "client gets again what it has lost");
+                LinkEvent::Recall { from, to } => {
                     let wanted = Wanted::from_index(Stream::ClientLink(session), from, to, &client.index);
                     live.recalls.recall_anew(wanted);
                 }
                 // Only an initiator is granted something, and there is one path.
-                Some(LinkEvent::Credits(_) | LinkEvent::Path(_)) => {}
-                Some(LinkEvent::Down(reason)) => {
-                    tracing::warn!(session = session.0, %reason, "client's link is down");
-                    down(index, shard, live);
-                }
+                LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
+                LinkEvent::Down(_) => down(index, shard, live),
             }
             is_busy = true;
         }

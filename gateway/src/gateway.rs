@@ -22,7 +22,7 @@ use crate::worker::Worker;
 use journal::{JournalError, JournalReader, JournalWriter, Seekers};
 use latency::Recorder;
 use latency::clock::Clock;
-use net::link::{AnyLink, LinkConfig, Resume};
+use net::link::{AnyLink, LinkConfig, LinkWatch, Resume};
 use net::{Carrier, Datagram, Link, SetupError};
 use rtrb::Consumer;
 use std::fmt;
@@ -361,8 +361,12 @@ impl PreparedShard {
             .venues
             .iter()
             .zip(&recovered.venues)
-            .map(|(venue, kept)| link(&venue.links[usize::from(id.0)].settings, kept, clock, &mut wrap))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|(venue, kept)| {
+                let link = link(&venue.links[usize::from(id.0)].settings, kept, clock, &mut wrap)?;
+                let which = format!("venue {}, shard {id}", venue.name);
+                Ok((link, LinkWatch::new("venue link", which)))
+            })
+            .collect::<Result<Vec<_>, SetupError>>()?;
         let client_links = client_links(&config, std::mem::take(&mut recovered.client_links), clock, &mut wrap)?;
         let venues_sent = std::mem::take(&mut recovered.venues);
         let venues_sent = venues_sent.into_iter().map(VenueSent::from).collect();

@@ -11,14 +11,14 @@ use crate::live::{CancelReserve, Live, VenueSent};
 use crate::recall::{self, Seeker};
 use crate::record::Record;
 use crate::references::References;
-use crate::replay::Recovered;
+use crate::replay::{Kept, Recovered};
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
 use journal::{JournalReader, JournalWriter};
 use latency::Recorder;
 use latency::clock::Clock;
 use net::Link;
-use net::link::{LinkCounters, LinkEvent};
+use net::link::{LinkCounters, LinkEvent, LinkWatch};
 use types::{Bbo, InstrumentId, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId};
 
 /// Shard 0 of a config, every venue up.
@@ -56,7 +56,7 @@ impl Harness {
             clock,
             journal,
             config.journal.watermark,
-            recovered.venues.iter().map(|kept| Held::new(kept.next_send)).collect(),
+            recovered.venues.iter().map(Held::watched).collect(),
             std::mem::take(&mut recovered.venues)
                 .into_iter()
                 .map(VenueSent::from)
@@ -246,13 +246,14 @@ impl Harness {
 }
 
 impl Held {
-    fn new(next: SequenceNumber) -> Self {
-        Self {
-            next,
+    fn watched(kept: &Kept) -> (Self, LinkWatch) {
+        let link = Self {
+            next: kept.next_send,
             last: Vec::with_capacity(256),
             count: 0,
             room: usize::MAX,
-        }
+        };
+        (link, LinkWatch::new("venue link", String::new()))
     }
 }
 

@@ -20,6 +20,7 @@ use journal::{JournalWriter, SentIndex, Wanted, Watermark};
 use latency::clock::Clock;
 use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
+use net::link::LinkWatch;
 use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
 use proto::fix::{CloseReason, Recall};
 use types::{
@@ -40,6 +41,8 @@ pub(crate) struct Live<L> {
     pub(crate) watermark: Watermark,
     /// By [`VenueId`].
     pub(crate) links: Vec<L>,
+    /// What the log says of them.
+    pub(crate) watches: Vec<LinkWatch>,
     /// By [`VenueId`].
     venues_sent: Vec<VenueSent>,
     cancel_reserve: CancelReserve,
@@ -122,7 +125,7 @@ impl<L: Link> Live<L> {
         clock: Clock,
         journal: JournalWriter,
         watermark: Watermark,
-        links: Vec<L>,
+        links: Vec<(L, LinkWatch)>,
         venues_sent: Vec<VenueSent>,
         cancel_reserve: CancelReserve,
         clients: ClientOutputs,
@@ -141,6 +144,7 @@ impl<L: Link> Live<L> {
             reports: Vec::with_capacity(REPORTS_HELD_A_TURN),
         };
         let now = clock.now();
+        let (links, watches) = links.into_iter().unzip();
         Self {
             clock,
             now,
@@ -148,6 +152,7 @@ impl<L: Link> Live<L> {
             journal,
             watermark,
             links,
+            watches,
             venues_sent,
             cancel_reserve,
             clients,

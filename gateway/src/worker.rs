@@ -79,9 +79,13 @@ impl<L: Link> Worker<L> {
                     return true;
                 }
                 let now = self.live.now;
-                match self.live.links[index].poll(now, &mut message) {
-                    None => break,
-                    Some(LinkEvent::Message { sequence, length }) => {
+                let link = &mut self.live.links[index];
+                let Some(event) = link.poll(now, &mut message) else {
+                    break;
+                };
+                self.live.watches[index].on_event(now, &event, link);
+                match event {
+                    LinkEvent::Message { sequence, length } => {
                         let message = &message[..length];
                         self.live.append(&Record::VenueMessage {
                             venue,
@@ -90,30 +94,18 @@ impl<L: Link> Worker<L> {
                         });
                         self.shard.on_venue_message(now, venue, message, &mut self.live);
                     }
-                    Some(LinkEvent::Credits(slots)) => {
+                    LinkEvent::Credits(slots) => {
                         tracing::info!(venue = venue.0, slots, "venue grants open orders");
                         self.live.append(&Record::VenueSlots { venue, slots });
                         self.shard.on_venue_slots(now, venue, slots, &mut self.live);
                     }
-                    Some(LinkEvent::Recall { from, to }) => {
-                        tracing::warn!(venue = venue.0, %from, %to, "venue gets again what it has lost");
-                        self.live.recall_for_venue(venue, from, to);
-                    }
-                    Some(LinkEvent::Path(change)) => {
-                        let what = if change.is_up {
-                            "a path of the venue link is back"
-                        } else {
-                            "a path of the venue link is down"
-                        };
-                        tracing::warn!(venue = venue.0, %change, "{what}");
-                    }
-                    Some(LinkEvent::Up) => {
-                        tracing::info!(venue = venue.0, "venue link is up");
+                    LinkEvent::Recall { from, to } => self.live.recall_for_venue(venue, from, to),
+                    LinkEvent::Path(_) => {}
+                    LinkEvent::Up => {
                         self.live.append(&Record::VenueUp { venue });
                         self.shard.on_venue_up(now, venue, &mut self.live);
                     }
-                    Some(LinkEvent::Down(reason)) => {
-                        tracing::warn!(venue = venue.0, %reason, "venue link is down; new orders for it are refused");
+                    LinkEvent::Down(_) => {
                         self.live.append(&Record::VenueDown { venue });
                         self.shard.on_venue_down(now, venue, &mut self.live);
                     }
@@ -193,9 +185,10 @@ impl<L: Link> Worker<L> {
         self.send_to_clients();
         let (now, open) = (self.live.now, self.live.open_position());
         let (appended, synced) = self.live.journal_progress();
-        for link in &mut self.live.links {
+        for (link, watch) in self.live.links.iter_mut().zip(&mut self.live.watches) {
             link.journaled(appended, synced);
             link.flush(now, open);
+            watch.turn(now, link);
         }
         for crossing in &mut self.live.crossings {
             crossing.flush(open);

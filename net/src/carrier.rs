@@ -158,6 +158,22 @@ impl Datagram for Carrier {
         with!(self, end => end.accept_peer());
     }
 
+    fn name(&self) -> &'static str {
+        with!(self, end => end.name())
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        with!(self, end => end.peer())
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        with!(self, end => end.source())
+    }
+
+    fn unreachable(&self) -> u64 {
+        with!(self, end => end.unreachable())
+    }
+
     fn dropped(&self) -> u64 {
         with!(self, end => end.dropped())
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use types::Timestamp;
 
 /// One end that sends and receives whole datagrams and never blocks.
@@ -52,6 +53,26 @@ pub trait Datagram {
     /// A session has begun: makes the source of the datagram last received the peer. An end with a fixed peer has nothing
     /// to do.
     fn accept_peer(&mut self) {}
+
+    /// What carries the datagrams, for people.
+    fn name(&self) -> &'static str {
+        "datagrams"
+    }
+
+    /// Where the peer is, as far as it is known.
+    fn peer(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// Where the datagram last received came from.
+    fn source(&self) -> Option<SocketAddr> {
+        self.peer()
+    }
+
+    /// How often the peer's host said that nobody listens there, where somebody tells.
+    fn unreachable(&self) -> u64 {
+        0
+    }
 
     /// How many datagrams the end dropped itself because they were damaged or not for it, where no kernel does so for it.
     fn dropped(&self) -> u64 {

@@ -5,6 +5,7 @@
 
 use crate::datagram::{Datagram, PathChange};
 use std::io;
+use std::net::SocketAddr;
 use types::{Duration, Timestamp};
 
 /// Two carriers as one.
@@ -137,6 +138,30 @@ impl<D: Datagram> Datagram for Paths<D> {
             second: index == 1,
             is_up: path.is_up,
         })
+    }
+
+    fn name(&self) -> &'static str {
+        let [first, second] = self.paths.each_ref().map(|path| path.carrier.name());
+        match (first, second) {
+            ("UDP", "UDP") => "two paths of UDP",
+            ("AF_XDP", "AF_XDP") => "two paths of AF_XDP",
+            ("UDP", "AF_XDP") => "paths of UDP and AF_XDP",
+            ("AF_XDP", "UDP") => "paths of AF_XDP and UDP",
+            _ => "two paths",
+        }
+    }
+
+    /// On the first path that knows.
+    fn peer(&self) -> Option<SocketAddr> {
+        self.paths.iter().find_map(|path| path.carrier.peer())
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.paths[self.last].carrier.source()
+    }
+
+    fn unreachable(&self) -> u64 {
+        self.paths.iter().map(|path| path.carrier.unreachable()).sum()
     }
 
     fn dropped(&self) -> u64 {

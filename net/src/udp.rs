@@ -21,13 +21,15 @@ pub struct UdpSocket {
 pub struct UdpPeer {
     socket: UdpSocket,
     peer: Peer,
+    /// How often ICMP said that nobody listens at the peer's address.
+    unreachable: u64,
 }
 
 /// Whom a [`UdpPeer`] talks to.
 #[derive(Debug)]
 enum Peer {
     /// The kernel's socket is connected: it filters by source and looks the route up once.
-    Connected,
+    Connected(SocketAddr),
     /// Learnt from a datagram that the protocol above approved. The kernel's socket stays unconnected, because a peer
     /// that restarts may come from another port and has to be heard.
     Learning {
@@ -180,6 +182,7 @@ impl UdpPeer {
                 source: None,
                 line: None,
             },
+            unreachable: 0,
         })
     }
 
@@ -198,7 +201,8 @@ impl UdpPeer {
         })?;
         Ok(Self {
             socket,
-            peer: Peer::Connected,
+            peer: Peer::Connected(peer),
+            unreachable: 0,
         })
     }
 
@@ -220,8 +224,8 @@ impl UdpPeer {
 impl Datagram for UdpPeer {
     fn send(&mut self, datagram: &[u8]) -> io::Result<bool> {
         match &self.peer {
-            Peer::Connected => sent(self.socket.socket.send(datagram)),
-            Peer::Learning { line: Some(line), .. } => sent(line.socket.send(datagram)),
+            Peer::Connected(_) => sent(counted(&mut self.unreachable, self.socket.socket.send(datagram))),
+            Peer::Learning { line: Some(line), .. } => sent(counted(&mut self.unreachable, line.socket.send(datagram))),
             Peer::Learning { peer: Some(peer), .. } => self.socket.send_to(datagram, *peer),
             Peer::Learning { peer: None, .. } => Ok(false),
         }
@@ -229,10 +233,10 @@ impl Datagram for UdpPeer {
 
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let Peer::Learning { peer, source, line } = &mut self.peer else {
-            return received(self.socket.socket.recv(buffer));
+            return received(counted(&mut self.unreachable, self.socket.socket.recv(buffer)));
         };
         if let Some(line) = line {
-            if let Some(length) = received(line.socket.recv(buffer))? {
+            if let Some(length) = received(counted(&mut self.unreachable, line.socket.recv(buffer)))? {
                 *source = *peer;
                 return Ok(Some(length));
             }
@@ -257,7 +261,7 @@ impl Datagram for UdpPeer {
 
     fn reply(&mut self, datagram: &[u8]) -> io::Result<bool> {
         match self.peer {
-            Peer::Connected => self.send(datagram),
+            Peer::Connected(_) => self.send(datagram),
             Peer::Learning {
                 source: Some(source), ..
             } => self.socket.send_to(datagram, source),
@@ -267,7 +271,7 @@ impl Datagram for UdpPeer {
 
     fn is_from_peer(&self) -> bool {
         match &self.peer {
-            Peer::Connected => true,
+            Peer::Connected(_) => true,
             Peer::Learning { peer, source, .. } => peer.is_some() && peer == source,
         }
     }
@@ -280,6 +284,28 @@ impl Datagram for UdpPeer {
             // Without a line of its own the peer is served by the open socket.
             *line = peer.and_then(|peer| self.socket.connected_to(peer).ok());
         }
+    }
+
+    fn name(&self) -> &'static str {
+        "UDP"
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        match self.peer {
+            Peer::Connected(peer) => Some(peer),
+            Peer::Learning { peer, .. } => peer,
+        }
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        match self.peer {
+            Peer::Connected(peer) => Some(peer),
+            Peer::Learning { source, .. } => source,
+        }
+    }
+
+    fn unreachable(&self) -> u64 {
+        self.unreachable
     }
 }
 
@@ -321,6 +347,16 @@ impl AsFd for UdpPeer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Counts where the peer's host says that nobody listens.
+fn counted<T>(unreachable: &mut u64, result: io::Result<T>) -> io::Result<T> {
+    if let Err(error) = &result
+        && error.raw_os_error() == Some(libc::ECONNREFUSED)
+    {
+        *unreachable += 1;
+    }
+    result
 }
 
 /// Sorts the outcomes of a send: taken (or lost on the way), not taken, unusable.

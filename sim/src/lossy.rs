@@ -3,6 +3,7 @@
 use net::Datagram;
 use net::datagram::PathChange;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use types::Timestamp;
@@ -122,6 +123,22 @@ impl<D: Datagram> Datagram for Lossy<D> {
 
     fn accept_peer(&mut self) {
         self.device.accept_peer();
+    }
+
+    fn name(&self) -> &'static str {
+        self.device.name()
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        self.device.peer()
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.device.source()
+    }
+
+    fn unreachable(&self) -> u64 {
+        self.device.unreachable()
     }
 
     fn dropped(&self) -> u64 {

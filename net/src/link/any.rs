@@ -2,7 +2,7 @@
 //!
 //! The kind is looked at once a call, which the branch predictor knows beforehand.
 
-use super::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume, TcpLink, TcpLinkConfig};
+use super::{Link, LinkCounters, LinkEnd, LinkEvent, LinkView, LtpLink, Resume, TcpLink, TcpLinkConfig};
 use crate::carrier::{Carrier, CarrierConfig, CarrierKind};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
@@ -292,6 +292,10 @@ impl<D: Datagram> Link for AnyLink<D> {
 
     fn counters(&self) -> LinkCounters {
         with!(self, link => link.counters())
+    }
+
+    fn view(&self) -> LinkView {
+        with!(self, link => link.view())
     }
 }
 

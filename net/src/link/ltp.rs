@@ -4,10 +4,11 @@
 //! to wherever a step of the handshake came from; afterwards datagrams of the session from elsewhere are dropped, while
 //! a handshake is still heard from anywhere: a gateway that restarts may come from another port.
 
-use super::{DownReason, Link, LinkCounters, LinkEvent, Resume};
+use super::{DownReason, Link, LinkCounters, LinkEvent, LinkState, LinkView, RefusedPeer, Resume};
 use crate::datagram::Datagram;
 use proto::ltp::{self, Config, ConfigError, Connection, Event, Received, Redundancy, Role, wire};
 use std::io;
+use std::net::SocketAddr;
 use types::{SequenceNumber, Timestamp};
 
 /// Datagrams received in one `poll` without an event among them, at most: a flood of nonsense cannot hold the turn.
@@ -40,6 +41,8 @@ pub struct LtpLink<D> {
     /// Why the socket failed last.
     failure: io::ErrorKind,
     strangers: u64,
+    /// Whom this end refused last.
+    refused: Option<RefusedPeer>,
     bytes_sent: u64,
     bytes_received: u64,
 }
@@ -72,6 +75,7 @@ impl<D: Datagram> LtpLink<D> {
             look: Look::Quiet,
             failure: io::ErrorKind::Other,
             strangers: 0,
+            refused: None,
             bytes_sent: 0,
             bytes_received: 0,
         })
@@ -118,7 +122,9 @@ impl<D: Datagram> LtpLink<D> {
                 self.datagrams.accept_peer();
                 self.datagrams.heard(now);
             }
-            Received::Handshake => {}
+            Received::Handshake => {
+                self.note_refused(self.datagrams.source());
+            }
         }
         if let Some(length) = self.connection.poll_reply(&mut self.output) {
             self.bytes_sent += length as u64;
@@ -127,6 +133,14 @@ impl<D: Datagram> LtpLink<D> {
             self.datagrams.flush()?;
         }
         Ok(())
+    }
+
+    /// Keeps whom this end has refused just now, if anybody.
+    fn note_refused(&mut self, from: Option<SocketAddr>) {
+        if let Some(reason) = self.connection.take_refused() {
+            let user = None;
+            self.refused = Some(RefusedPeer { from, user, reason });
+        }
     }
 
     /// Receives until something happened. Without a buffer messages wait.
@@ -227,6 +241,7 @@ impl<D: Datagram> Link for LtpLink<D> {
 
     fn not_recalled(&mut self, sequence: SequenceNumber) {
         self.connection.not_recalled(sequence);
+        self.note_refused(self.datagrams.peer());
     }
 
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
@@ -273,20 +288,48 @@ impl<D: Datagram> Link for LtpLink<D> {
             duplicates: counters.duplicates,
             naks_sent: counters.naks_sent,
             naks_received: counters.naks_received,
-            malformed: counters.malformed
-                + counters.foreign
-                + counters.false_acks
-                + counters.beyond_window
-                + counters.handshakes_stale
-                + self.strangers
-                + self.datagrams.dropped(),
+            recalled: counters.recalled,
+            heard: counters.datagrams_received + self.strangers + self.datagrams.dropped(),
+            unreachable: self.datagrams.unreachable(),
+            malformed: counters.malformed + self.datagrams.dropped(),
+            foreign: counters.foreign + counters.handshakes_stale + self.strangers,
             forged: counters.forged,
+            replayed: counters.replayed,
+            impossible: counters.false_acks + counters.beyond_window,
             refused: counters.refusals,
+            refused_by_peer: counters.refused_by_peer,
             ups: counters.ups,
             downs: counters.downs,
             paths_down: self.datagrams.paths_down(),
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
+        }
+    }
+
+    fn view(&self) -> LinkView {
+        let connection = &self.connection;
+        let (queued, in_flight) = connection.waiting();
+        LinkView {
+            transport: "LTP",
+            carrier: Some(self.datagrams.name()),
+            state: match connection.state() {
+                ltp::State::Listening => LinkState::Listening,
+                ltp::State::Negotiating => LinkState::Calling,
+                ltp::State::Establishing => LinkState::Agreeing,
+                ltp::State::Up => LinkState::Up,
+            },
+            epoch: connection.epoch(),
+            peer: self.datagrams.peer(),
+            next_send: connection.next_send(),
+            next_receive: connection.next_receive(),
+            peer_received: connection.peer_received(),
+            peer_durable: connection.peer_durable(),
+            durable: connection.durable(),
+            queued,
+            in_flight,
+            credits: connection.credits(),
+            refused: self.refused,
+            counters: self.counters(),
         }
     }
 }
@@ -297,7 +340,6 @@ mod tests {
     use crate::options::UdpOptions;
     use crate::udp::{UdpPeer, UdpSocket};
     use proto::ltp::Refusal;
-    use std::net::SocketAddr;
     use types::{Duration, SessionId};
 
     const GATEWAY: usize = 0;
@@ -437,7 +479,8 @@ mod tests {
         assert_eq!(pair.messages[GATEWAY], [b"report"]);
         assert_eq!(stranger.recv_from(&mut reply).unwrap(), None);
         assert_eq!(pair.events[VENUE], [LinkEvent::Up]);
-        assert_eq!(pair.ends[VENUE].counters().malformed, 2);
+        let counters = pair.ends[VENUE].counters();
+        assert_eq!((counters.malformed, counters.foreign), (0, 2));
     }
 
     #[test]

@@ -20,12 +20,16 @@ pub mod ltp;
 pub mod roce;
 mod table;
 pub mod tcp;
+mod view;
+mod watch;
 
 pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
 pub use roce::{RoceLink, RoceLinkConfig, RoceMismatch};
 pub use table::{LinkTable, Transport, VenueLinkTable};
 pub use tcp::{TcpLink, TcpLinkConfig};
+pub use view::{LinkState, LinkView, RefusedPeer};
+pub use watch::LinkWatch;
 
 use crate::datagram::PathChange;
 use proto::ltp::Refusal;
@@ -98,6 +102,19 @@ pub trait Link {
 
     /// Counts since construction.
     fn counters(&self) -> LinkCounters;
+
+    /// What it is and where it stands, for people and monitors. It takes a while, in comparison to the path of an order.
+    fn view(&self) -> LinkView {
+        LinkView {
+            state: if self.is_up() {
+                LinkState::Up
+            } else {
+                LinkState::Calling
+            },
+            counters: self.counters(),
+            ..LinkView::default()
+        }
+    }
 }
 
 /// The two ends of a link.
@@ -210,12 +227,26 @@ pub struct LinkCounters {
     pub naks_sent: u64,
     /// Requests for retransmission received.
     pub naks_received: u64,
+    /// Messages that the peer had acknowledged and lost, brought back from the owner's journal.
+    pub recalled: u64,
+    /// Datagrams that came in, good and bad; over TCP, connections.
+    pub heard: u64,
+    /// How often the peer's host said that nobody listens there; over TCP, attempts to connect that failed.
+    pub unreachable: u64,
     /// Datagrams, packets or connections dropped because they were not the protocol.
     pub malformed: u64,
+    /// Datagrams dropped because they are of another session or attempt, or from another address than the peer's.
+    pub foreign: u64,
     /// Datagrams dropped because they do not prove that the peer wrote them.
     pub forged: u64,
-    /// Logins refused.
+    /// Datagrams without messages that had come before, or too late, and were dropped.
+    pub replayed: u64,
+    /// Datagrams dropped because their numbers cannot be: they acknowledge what was never sent, or exceed the window.
+    pub impossible: u64,
+    /// Logins, handshakes and sessions that this end refused.
     pub refused: u64,
+    /// Logins, handshakes and sessions that the peer refused.
+    pub refused_by_peer: u64,
     /// Times the link came up.
     pub ups: u64,
     /// Times the link went down.

@@ -137,7 +137,7 @@ impl XdpPeer {
     /// The address that it receives on.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
-        SocketAddr::V4(SocketAddrV4::new(self.local.address, self.local.port))
+        address_of(&self.local)
     }
 
     /// What was dropped beneath the protocol since it was opened.
@@ -203,6 +203,21 @@ impl Datagram for XdpPeer {
         }
     }
 
+    fn name(&self) -> &'static str {
+        "AF_XDP"
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        match &self.peer {
+            Peer::Fixed(route) | Peer::Learning(Some(route)) => Some(address_of(&route.to)),
+            Peer::Learning(None) => None,
+        }
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.source.as_ref().map(address_of)
+    }
+
     fn dropped(&self) -> u64 {
         self.counters.total()
     }
@@ -231,6 +246,10 @@ impl Route {
         let header = Header::new(from, &to);
         Self { to, header }
     }
+}
+
+const fn address_of(end: &Endpoint) -> SocketAddr {
+    SocketAddr::V4(SocketAddrV4::new(end.address, end.port))
 }
 
 /// A peer is known by address and port, as a socket knows it: its card may be replaced.

@@ -121,8 +121,10 @@ pub struct Counters {
     pub beyond_window: u64,
     /// Handshake datagrams dropped because they answer no question of this end.
     pub handshakes_stale: u64,
-    /// Handshakes that this end refused.
+    /// Handshakes and sessions that this end refused.
     pub refusals: u64,
+    /// Handshakes and sessions that the peer refused.
+    pub refused_by_peer: u64,
     /// Sessions established.
     pub ups: u64,
     /// Sessions ended.

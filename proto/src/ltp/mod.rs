@@ -45,6 +45,7 @@ pub use config::{Config, ConfigError, Redundancy, Resume, Role};
 pub use connection::Connection;
 pub use event::{Counters, DownReason, Event, Received};
 pub use refusal::Refusal;
+pub use session::State;
 pub use wire::HeaderForm;
 
 use types::Timestamp;

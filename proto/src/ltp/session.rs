@@ -34,14 +34,16 @@ pub(super) struct Session {
     reply: Reply,
 }
 
+/// How far an end is with its handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum State {
+pub enum State {
     /// Acceptor: waits to be called.
     Listening,
     /// Initiator: waits for the answer to the first step.
     Negotiating,
     /// Initiator: waits for the answer to the second step.
     Establishing,
+    /// The session is up.
     Up,
 }
 
@@ -130,6 +132,10 @@ impl Session {
         session
     }
 
+    pub(super) const fn state(&self) -> State {
+        self.state
+    }
+
     pub(super) const fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -204,12 +210,18 @@ impl Session {
         }
     }
 
-    /// Whether a step may be heard although it does not prove its origin: what says that the ends have no key in common
-    /// cannot be proven with one. It draws a refusal, or is told to the owner, and changes nothing else.
+    /// Whether a step may be heard although it does not prove its origin: what says that the ends have no key in common, or
+    /// not the session that keys are made for, cannot be proven with one. It draws a refusal, or is told to the owner, and
+    /// changes nothing else.
     pub(super) fn is_about_keys(&self, step: &Step<'_>) -> bool {
         match step {
-            Step::Negotiate(negotiate) => negotiate.key_id.get() != self.terms.key_id,
-            Step::Refuse(refuse) => self.state == State::Negotiating && self.is_of_attempt(refuse) && is_of_key(refuse),
+            Step::Negotiate(negotiate) => {
+                let given = (negotiate.key_id.get(), negotiate.session.get());
+                given != (self.terms.key_id, self.terms.session)
+            }
+            Step::Refuse(refuse) => {
+                self.state == State::Negotiating && self.is_of_attempt(refuse) && is_unproven(refuse.refusal())
+            }
             Step::Negotiated(_) | Step::Establish(_) | Step::Established(_) => false,
         }
     }
@@ -353,7 +365,7 @@ impl Session {
         let refusal = refuse.refusal();
         match (self.role, refusal) {
             // Perhaps nobody's word: the attempt goes on.
-            (_, Refusal::Key { .. }) => {}
+            _ if is_unproven(refusal) => {}
             (Role::Acceptor, _) => self.state = State::Listening,
             // The acceptor restarted between the steps.
             (Role::Initiator, Refusal::UnknownNegotiation) => self.negotiate(now + RETRY_FIRST),
@@ -466,9 +478,9 @@ impl Session {
     }
 }
 
-/// Whether a refusal is for want of a common key.
-fn is_of_key(refuse: &Refuse) -> bool {
-    matches!(refuse.refusal(), Refusal::Key { .. })
+/// Whether a refusal is for want of what proves its origin: a common key, for one session.
+const fn is_unproven(refusal: Refusal) -> bool {
+    matches!(refusal, Refusal::Key { .. } | Refusal::Session { .. })
 }
 
 /// Whether two ends can go on in order: what the peer wants was sent and can be sent again, and what it will send is what is

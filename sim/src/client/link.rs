@@ -13,7 +13,7 @@ use super::native::answer;
 use super::{ClientConfig, StartError};
 use journal::{JournalReader, JournalWriter, Portion, Seekers, SentIndex, Streams, Wanted, Watermark};
 use latency::Clock;
-use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LtpLinkConfig, Resume};
+use net::link::{AnyLink, LinkConfig, LinkEnd, LinkEvent, LinkWatch, LtpLinkConfig, Resume};
 use net::{Link, SetupError};
 use proto::journal::{Kind, record_length};
 use proto::ltp;
@@ -25,8 +25,9 @@ use types::{Request, SequenceNumber, SessionId, Timestamp};
 /// The link, and what it goes on from after a restart.
 #[derive(Debug)]
 pub(super) struct LinkConnection {
-    gateway: SocketAddr,
     link: AnyLink,
+    /// What the log says of it.
+    watch: LinkWatch,
     journal: JournalWriter,
     /// Where in it the requests stand.
     sent: SentIndex,
@@ -85,8 +86,8 @@ impl LinkConnection {
             StartError::Socket(SetupError::new(doing, error, "raise the limit of processes"))
         })?;
         Ok(Self {
-            gateway: config.gateway,
             link,
+            watch: LinkWatch::new("link", format!("session {} at {}", config.session, config.gateway)),
             journal,
             sent: kept.sent,
             recalls,
@@ -124,24 +125,20 @@ impl LinkConnection {
                 break;
             };
             worked = true;
+            self.watch.on_event(now, &event, &self.link);
             match event {
                 LinkEvent::Message { sequence, length } => {
                     let message = &message[..length];
                     self.append(now, Kind::VenueMessage, sequence, message);
                     deliver(clock.now(), answer(message));
                 }
-                LinkEvent::Up => {
-                    tracing::debug!("link to {} is up", self.gateway);
-                    self.connects += 1;
-                }
+                LinkEvent::Up => self.connects += 1,
                 LinkEvent::Recall { from, to } => {
-                    tracing::warn!("the gateway gets again what it has lost: requests {from} up to below {to}");
                     let wanted = Wanted::from_index((), from, to, &self.sent);
                     self.recalls.recall_anew(wanted);
                 }
                 // A gateway grants its clients nothing, and there is one path.
-                LinkEvent::Credits(_) | LinkEvent::Path(_) => {}
-                LinkEvent::Down(reason) => tracing::warn!("link to {} is down: {reason}; trying again", self.gateway),
+                LinkEvent::Credits(_) | LinkEvent::Path(_) | LinkEvent::Down(_) => {}
             }
         }
         worked |= self.bring_recalled();
@@ -181,6 +178,7 @@ impl LinkConnection {
         let (appended, synced) = (self.journal.position(), self.journal.watermark(Watermark::Synced));
         self.link.journaled(appended, synced);
         self.link.flush(now, appended);
+        self.watch.turn(now, &self.link);
     }
 
     pub(super) const fn leave(&mut self) {

@@ -266,6 +266,8 @@ impl<L: Link, J: Journal> Exchange<L, J> {
                 };
                 let Some(event) = event else { break };
                 worked = true;
+                let line = &mut self.live.lines[place];
+                line.watch.on_event(now, &event, &line.link);
                 self.on_link_event(now, place, event, &buffer);
             }
         }
@@ -276,22 +278,15 @@ impl<L: Link, J: Journal> Exchange<L, J> {
         let line = &mut self.live.lines[place];
         let session = line.session;
         match event {
-            LinkEvent::Up => {
-                tracing::info!("session {session} is up");
-                line.is_engaged = true;
-            }
-            LinkEvent::Down(reason) => {
-                tracing::warn!("session {session} is down: {reason}");
+            LinkEvent::Up => line.is_engaged = true,
+            LinkEvent::Down(_) => {
                 // A link that could not come up says so too, and then there is nothing to cancel.
                 if std::mem::take(&mut line.is_engaged) {
                     self.live.input(now, &Input::SessionDown(session));
                 }
             }
-            LinkEvent::Path(change) => tracing::warn!("session {session}: {change}"),
-            LinkEvent::Recall { from, to } => {
-                tracing::warn!("session {session} gets again what it has lost: messages {from} up to below {to}");
-                self.live.recall(place, from, to);
-            }
+            LinkEvent::Path(_) => {}
+            LinkEvent::Recall { from, to } => self.live.recall(place, from, to),
             // Credits are the exchange's to grant.
             LinkEvent::Credits(_) => {}
             LinkEvent::Message { sequence, length } => self.on_message(now, place, sequence, &buffer[..length]),

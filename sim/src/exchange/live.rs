@@ -29,6 +29,7 @@ use journal::SentIndex;
 use latency::clock::Clock;
 use latency::{ExchangeReport, Recorder};
 use net::Link;
+use net::link::LinkWatch;
 use proto::journal::{RECORD_HEADER_LENGTH, record_length};
 use proto::native;
 use types::{ExecReport, OrderId, Reason, Request, SequenceNumber, SessionId, Timestamp};
@@ -53,6 +54,8 @@ pub(super) struct Live<L, J> {
 pub(super) struct Line<L> {
     pub(super) session: SessionId,
     pub(super) link: L,
+    /// What the log says of it.
+    pub(super) watch: LinkWatch,
     /// Where in the journal the messages to it stand.
     sent: SentIndex,
     /// Messages that its ring holds.
@@ -201,6 +204,7 @@ impl<L: Link, J: Journal> Live<L, J> {
         for line in &mut self.lines {
             line.link.journaled(appended, synced);
             line.link.flush(now, watermark);
+            line.watch.turn(now, &line.link);
         }
         if !self.reported.is_empty() {
             let time = self.clock.now();
@@ -241,10 +245,11 @@ impl<L: Link, J: Journal> Live<L, J> {
 }
 
 impl<L> Line<L> {
-    pub(super) const fn new(session: SessionId, link: L, sent: SentIndex, window: usize, is_engaged: bool) -> Self {
+    pub(super) fn new(session: SessionId, link: L, sent: SentIndex, window: usize, is_engaged: bool) -> Self {
         Self {
             session,
             link,
+            watch: LinkWatch::new("link", format!("session {session}")),
             sent,
             window,
             is_engaged,

@@ -1,5 +1,6 @@
 //! The acceptor's way to a connection: accept whoever comes, wait for the login, hand it to the link to decide.
 
+use crate::link::LinkCounters;
 use crate::tcp::{Received, TcpListener, TcpStream};
 use proto::soup::{Login, LoginRefusal, Packet, ServerEvent, ServerSession, Timing, parse};
 use std::net::SocketAddr;
@@ -27,6 +28,7 @@ pub(super) struct Acceptor {
 /// A connection that waits to log in.
 #[derive(Debug)]
 struct Pending {
+    from: SocketAddr,
     stream: TcpStream,
     session: ServerSession,
     since: Timestamp,
@@ -37,6 +39,7 @@ struct Pending {
 /// A connection that wants to log in. The link adopts or refuses it.
 #[derive(Debug)]
 pub(super) struct Candidate {
+    pub(super) from: SocketAddr,
     pub(super) login: Login,
     stream: TcpStream,
     session: ServerSession,
@@ -66,17 +69,17 @@ impl Acceptor {
     }
 
     /// Accepts and reads. Gives the next connection that wants to log in; counts those that sent something else.
-    pub(super) fn turn(&mut self, now: Timestamp, malformed: &mut u64) -> Option<Candidate> {
+    pub(super) fn turn(&mut self, now: Timestamp, counters: &mut LinkCounters) -> Option<Candidate> {
         if now >= self.look_at {
             self.look_at = now + LOOK_EVERY;
-            self.accept(now);
+            self.accept(now, &mut counters.heard);
         }
         for slot in &mut self.pending {
             let Some(pending) = slot else { continue };
             match pending.look(now) {
                 Look::Wait => {}
                 Look::Drop => {
-                    *malformed += 1;
+                    counters.malformed += 1;
                     *slot = None;
                 }
                 Look::Login(login, length) => return slot.take().map(|pending| pending.into_candidate(login, length)),
@@ -85,13 +88,15 @@ impl Acceptor {
         None
     }
 
-    fn accept(&mut self, now: Timestamp) {
+    fn accept(&mut self, now: Timestamp, heard: &mut u64) {
         for _ in 0..PENDING_MAX {
             // Out of file descriptors: the connection waits in the backlog for a later look.
-            let Ok(Some((stream, _))) = self.listener.accept() else {
+            let Ok(Some((stream, from))) = self.listener.accept() else {
                 return;
             };
+            *heard += 1;
             let pending = Pending {
+                from,
                 stream,
                 session: ServerSession::new(now, self.timing),
                 since: now,
@@ -138,6 +143,7 @@ impl Pending {
         let rest_length = self.length - length;
         rest[..rest_length].copy_from_slice(&self.bytes[length..self.length]);
         Candidate {
+            from: self.from,
             login,
             stream: self.stream,
             session: self.session,

@@ -47,6 +47,11 @@ impl Connector {
         }
     }
 
+    /// Where it connects to.
+    pub(in crate::link) const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// Goes on connecting; gives the connection once, or why this attempt failed. The owner tells what becomes of the
     /// connection by [`on_up`](Self::on_up) and [`on_down`](Self::on_down).
     pub(in crate::link) fn turn(&mut self, now: Timestamp) -> io::Result<Option<TcpStream>> {

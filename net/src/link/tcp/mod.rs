@@ -33,7 +33,7 @@ mod tests;
 
 pub use config::TcpLinkConfig;
 
-use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, Resume};
+use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkView, RefusedPeer, Resume};
 use crate::buffer::StreamBuffer;
 use crate::error::SetupError;
 use crate::options::Readback;
@@ -77,6 +77,8 @@ pub struct TcpLink {
     up_again: bool,
     /// Why the link could not come up, as last told: one reason is told once, however many attempts fail by it.
     told: Option<DownReason>,
+    /// Whom this end refused last.
+    refused: Option<RefusedPeer>,
     counters: LinkCounters,
 }
 
@@ -90,6 +92,7 @@ enum Opener {
 /// A connection.
 #[derive(Debug)]
 struct Live {
+    peer: SocketAddr,
     stream: TcpStream,
     session: Session,
     state: State,
@@ -167,6 +170,7 @@ impl TcpLink {
             failed: None,
             up_again: false,
             told: None,
+            refused: None,
             counters: LinkCounters::default(),
             config: *config,
         })
@@ -220,20 +224,25 @@ impl TcpLink {
             Opener::Initiator(connector) => match connector.turn(now) {
                 Ok(None) => None,
                 Ok(Some(stream)) => {
-                    self.log_in(now, stream);
+                    let peer = connector.peer();
+                    self.log_in(now, peer, stream);
                     None
                 }
-                Err(error) => self.down(now, io_reason(&error)),
+                Err(error) => {
+                    self.counters.unreachable += 1;
+                    self.down(now, io_reason(&error))
+                }
             },
             Opener::Acceptor(acceptor) => {
-                let candidate = acceptor.turn(now, &mut self.counters.malformed)?;
+                let candidate = acceptor.turn(now, &mut self.counters)?;
                 self.decide(now, candidate)
             }
         }
     }
 
     /// Initiator: the connection is there.
-    fn log_in(&mut self, now: Timestamp, stream: TcpStream) {
+    fn log_in(&mut self, now: Timestamp, peer: SocketAddr, stream: TcpStream) {
+        self.counters.heard += 1;
         let mut session = ClientSession::new(now, self.config.timing);
         let login = Login {
             user_name: self.config.user_name,
@@ -245,7 +254,7 @@ impl TcpLink {
         self.control.commit(length);
         self.inbox.acknowledged = self.inbox.received;
         self.inbox.acknowledged_at = now;
-        self.live = Some(Live::new(now, stream, Session::Client(session), State::LoggingIn));
+        self.live = Some(Live::new(now, peer, stream, Session::Client(session), State::LoggingIn));
     }
 
     /// Acceptor: somebody wants to log in.
@@ -284,11 +293,12 @@ impl TcpLink {
         let rest = candidate.rest();
         self.input.room()[..rest.len()].copy_from_slice(rest);
         self.input.commit(rest.len());
+        let peer = candidate.from;
         let (login, stream, mut session) = candidate.into_parts();
         let next = SequenceNumber(login.sequence);
         let length = session.accept(now, self.config.session, next, self.control.room());
         self.control.commit(length);
-        self.live = Some(Live::new(now, stream, Session::Server(session), State::Up));
+        self.live = Some(Live::new(now, peer, stream, Session::Server(session), State::Up));
         self.acknowledge(now);
     }
 
@@ -521,11 +531,44 @@ impl Link for TcpLink {
     fn counters(&self) -> LinkCounters {
         self.counters
     }
+
+    fn view(&self) -> LinkView {
+        let state = match (&self.live, &self.opener) {
+            (Some(live), _) if live.state == State::Up => LinkState::Up,
+            (Some(_), _) => LinkState::Agreeing,
+            (None, Opener::Initiator(_)) => LinkState::Calling,
+            (None, Opener::Acceptor(_)) => LinkState::Listening,
+        };
+        let peer = match (&self.live, self.config.end) {
+            (Some(live), _) => Some(live.peer),
+            (None, LinkEnd::Connect { peer, .. }) => Some(peer),
+            (None, LinkEnd::Listen { .. }) => None,
+        };
+        let outgoing = self.outbox.standing();
+        LinkView {
+            transport: "TCP",
+            carrier: None,
+            state,
+            epoch: None,
+            peer,
+            next_send: SequenceNumber(outgoing.next),
+            next_receive: SequenceNumber(self.inbox.received + 1),
+            peer_received: SequenceNumber(outgoing.acknowledged),
+            peer_durable: None,
+            durable: None,
+            queued: outgoing.next - outgoing.sending,
+            in_flight: outgoing.sending - outgoing.acknowledged,
+            credits: None,
+            refused: self.refused,
+            counters: self.counters,
+        }
+    }
 }
 
 impl Live {
-    const fn new(now: Timestamp, stream: TcpStream, session: Session, state: State) -> Self {
+    const fn new(now: Timestamp, peer: SocketAddr, stream: TcpStream, session: Session, state: State) -> Self {
         Self {
+            peer,
             stream,
             session,
             state,

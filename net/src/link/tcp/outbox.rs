@@ -41,6 +41,17 @@ pub(super) struct Outbox {
     sent: u64,
 }
 
+/// How far an outbox is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// The number below which the peer has all messages.
+    pub(super) acknowledged: u64,
+    /// The number of the message that leaves next.
+    pub(super) sending: u64,
+    /// The number that the next message gets.
+    pub(super) next: u64,
+}
+
 impl Outbox {
     pub(super) fn new(role: Role, window: usize, packet_max: usize, next: SequenceNumber) -> Self {
         Self {
@@ -59,6 +70,15 @@ impl Outbox {
     /// Bytes of memory that it takes.
     pub(super) const fn memory(window: usize, packet_max: usize) -> usize {
         Ring::memory(window, packet_max) + Ring::memory(RECALLED_MAX, packet_max)
+    }
+
+    /// How far it is.
+    pub(super) const fn standing(&self) -> Standing {
+        Standing {
+            acknowledged: self.acknowledged,
+            sending: self.sending,
+            next: self.ring.next(),
+        }
     }
 
     pub(super) fn room(&self) -> usize {

@@ -68,12 +68,15 @@ impl Connection {
                 return Ok(Received::Established);
             }
             Outcome::Refused(refusal) => {
-                self.counters.refusals += 1;
+                self.note_refused(refusal);
                 if self.peer.is_none() {
                     self.failed(DownReason::Refused(refusal));
                 }
             }
-            Outcome::RefusedByPeer(refusal) => self.failed(DownReason::RefusedByPeer(refusal)),
+            Outcome::RefusedByPeer(refusal) => {
+                self.counters.refused_by_peer += 1;
+                self.failed(DownReason::RefusedByPeer(refusal));
+            }
         }
         Ok(Received::Handshake)
     }
@@ -134,7 +137,7 @@ impl Connection {
     /// Nothing of it is taken, so that it comes again once it comes alone.
     fn refuse_packed(&mut self, time: Timestamp) -> Received {
         self.session.refuse_session(time, Refusal::Packed);
-        self.counters.refusals += 1;
+        self.note_refused(Refusal::Packed);
         self.failed(DownReason::Refused(Refusal::Packed));
         Received::Handshake
     }

@@ -11,7 +11,7 @@ use super::receive::ReceiveRing;
 use super::refusal::Refusal;
 use super::rtt::Rtt;
 use super::sending::Sending;
-use super::session::{Session, Standing};
+use super::session::{Session, Standing, State};
 use super::wire::Establish;
 use peer::Peer;
 use types::{Duration, SequenceNumber, Timestamp};
@@ -53,6 +53,8 @@ pub struct Connection {
     /// The peer's. 0: not told.
     peer_durable: u64,
     counters: Counters,
+    /// The last one that this end refused somebody for.
+    refused: Option<Refusal>,
     #[cfg(test)]
     pub(super) defect: super::simulation::Defect,
 }
@@ -101,6 +103,7 @@ impl Connection {
             awaits_sync: None,
             peer_durable: 0,
             counters: Counters::default(),
+            refused: None,
             #[cfg(test)]
             defect: super::simulation::Defect::None,
         }
@@ -120,6 +123,23 @@ impl Connection {
     #[must_use]
     pub fn room(&self) -> usize {
         self.sending.room()
+    }
+
+    /// How far this end is with its handshake.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.session.state()
+    }
+
+    /// The epoch of the session that is up.
+    #[must_use]
+    pub fn epoch(&self) -> Option<u64> {
+        self.is_up().then(|| self.session.epoch())
+    }
+
+    /// Why this end refused somebody last, told once: it may have been a stranger, while a session is up.
+    pub const fn take_refused(&mut self) -> Option<Refusal> {
+        self.refused.take()
     }
 
     /// Whether a session is up.
@@ -209,7 +229,7 @@ impl Connection {
         let oldest = SequenceNumber(self.sending.oldest_kept());
         let refusal = Refusal::MessagesGone { wanted, oldest };
         self.session.give_up(self.elapsed.time, refusal);
-        self.counters.refusals += 1;
+        self.note_refused(refusal);
         self.failed(DownReason::Refused(refusal));
     }
 
@@ -265,6 +285,23 @@ impl Connection {
     #[must_use]
     pub const fn peer_received(&self) -> SequenceNumber {
         SequenceNumber(self.sending.base())
+    }
+
+    /// Messages that wait to be transmitted for the first time, and those that were and are not acknowledged.
+    #[must_use]
+    pub const fn waiting(&self) -> (u64, u64) {
+        let never_sent = self.sending.never_sent();
+        (
+            self.sending.next() - never_sent,
+            never_sent - self.sending.oldest_kept(),
+        )
+    }
+
+    /// The number below which this end, by the word of its owner, cannot lose what it received even with its machine.
+    /// `None`: the owner has not said.
+    #[must_use]
+    pub fn durable(&self) -> Option<SequenceNumber> {
+        (self.durable > 0).then_some(SequenceNumber(self.durable))
     }
 
     /// The number below which the peer cannot lose messages even with its machine; never above
@@ -332,6 +369,12 @@ impl Connection {
         self.peer = None;
         self.down = Some(reason);
         self.counters.downs += 1;
+    }
+
+    /// This end refuses somebody.
+    fn note_refused(&mut self, refusal: Refusal) {
+        self.counters.refusals += 1;
+        self.refused = Some(refusal);
     }
 
     /// A session ends, or does not come about: that is told once for each reason.

@@ -510,11 +510,11 @@ impl Simulation {
     }
 }
 
-/// Refusals that a new attempt gets over, and the one that nobody's word may draw.
+/// Refusals that a new attempt gets over, and those that nobody's word may draw.
 fn is_transient(refusal: Refusal) -> bool {
     matches!(
         refusal,
-        Refusal::StaleEpoch { .. } | Refusal::UnknownNegotiation | Refusal::Key { .. }
+        Refusal::StaleEpoch { .. } | Refusal::UnknownNegotiation | Refusal::Key { .. } | Refusal::Session { .. }
     )
 }
 

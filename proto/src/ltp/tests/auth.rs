@@ -91,6 +91,20 @@ fn different_keys_are_refused_by_name_whichever_end_has_one() {
 }
 
 #[test]
+fn another_session_is_refused_by_name_under_a_key_too() {
+    let other = Config {
+        session: SessionId(8),
+        ..with_key(Some(KEY))
+    };
+    let pair = Pair::of(with_key(Some(KEY)), other, Resume::START, Resume::START);
+    let wrong = Refusal::Session { given: 7, held: 8 };
+    assert_eq!(
+        refusal(pair),
+        (DownReason::RefusedByPeer(wrong), DownReason::Refused(wrong))
+    );
+}
+
+#[test]
 fn a_key_of_the_same_name_and_another_secret_establishes_nothing() {
     let wrong = Key {
         secret: *b"another secret..",
