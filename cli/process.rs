@@ -130,8 +130,15 @@ impl Progress {
         if !self.is_terminal || self.shown_at.unwrap_or(self.started).elapsed() < Self::INTERVAL {
             return;
         }
-        self.shown_at = Some(Instant::now());
-        output::complain(format_args!("\r\x1b[K{}", line()));
+        self.show_now(&line());
+    }
+
+    /// Shows the line, however long ago the last one was.
+    pub(crate) fn show_now(&mut self, line: &str) {
+        if self.is_terminal {
+            self.shown_at = Some(Instant::now());
+            output::complain(format_args!("\r\x1b[K{line}"));
+        }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,18 +1,17 @@
 //! `tickgate lat`: both ends here or in two processes, every mode, as a program reads it.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
 /// The far end in a process of its own; it is killed when the test ends, however it ends.
-struct Listener {
-    child: Child,
-    address: String,
+pub(crate) struct Listener {
+    pub(crate) child: Child,
+    pub(crate) address: String,
 }
 
 impl Listener {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tickgate"))
             .args(["lat", "--listen", "127.0.0.1:0", "--idle", "backoff"])
             .stdout(Stdio::piped())
@@ -39,18 +38,21 @@ impl Drop for Listener {
     }
 }
 
-fn lat(args: &[&str]) -> Output {
+pub(crate) fn lat(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickgate"));
     command.arg("lat").args(args);
     command.output().expect("the program starts")
 }
 
-fn json(args: &[&str]) -> Value {
+pub(crate) fn json(args: &[&str]) -> Value {
     let output = lat(&[args, &["--json", "--idle", "backoff"]].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{args:?}: {errors}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
+
+/// The links of the ladder that can be had over loopback, in its order.
+const HERE: [&str; 5] = ["tcp-untuned", "tcp-bare", "tcp", "udp", "ltp"];
 
 /// The figures that every run has; a percentile may be missing where there are few samples.
 fn check(rung: &Value, mode: &str) {
@@ -61,7 +63,19 @@ fn check(rung: &Value, mode: &str) {
     assert_eq!(rung["size"], 64);
     assert!(rung["count"].as_u64() > Some(0), "{rung}");
     assert!(rung["max_ns"].as_u64() >= rung["p50_ns"].as_u64(), "{rung}");
-    for number in ["retransmits", "sent", "lost", "messages_per_second"] {
+    assert!(
+        rung["retransmits_spurious"].as_u64() <= rung["retransmits"].as_u64(),
+        "{rung}"
+    );
+    assert_eq!((&rung["partial"], &rung["failure"]), (&false.into(), &Value::Null));
+    assert_eq!(rung["rounds_whole"], rung["rounds"]);
+    for number in [
+        "retransmits",
+        "retransmits_spurious",
+        "sent",
+        "lost",
+        "messages_per_second",
+    ] {
         assert!(rung[number].is_number(), "{number} in {rung}");
     }
     for percentile in ["p50_ns", "p99_ns", "p999_ns"] {
@@ -91,14 +105,51 @@ fn the_ladder_names_every_link_and_holds_it_against_the_floor() {
     let rungs = ladder["rungs"].as_array().expect("rungs");
     let skipped = ladder["skipped"].as_array().expect("skipped");
     assert!(skipped.iter().all(|rung| rung["why"].is_string()));
-    for link in ["tcp-untuned", "tcp-bare", "tcp", "udp", "ltp"] {
-        let rung = rungs.iter().find(|rung| rung["link"] == link);
-        let rung = rung.unwrap_or_else(|| panic!("{link} is measured: {ladder}"));
+    let names = rungs.iter().chain(skipped).map(|rung| rung["link"].as_str());
+    let names = names.map(|name| name.expect("a name")).collect::<Vec<_>>();
+    assert_eq!(names, [&HERE[..], &["afxdp-bare", "afxdp"]].concat());
+    for rung in rungs {
         check(rung, "ping-pong");
         assert!(rung["p50_ns"].is_null() || rung["ratio_to_floor"].is_number(), "{rung}");
     }
     let log = std::fs::read_to_string(log).expect("the log");
     assert!(log.contains("Tag=ltp,"), "{log}");
+}
+
+#[test]
+fn a_link_tells_of_the_options_that_it_has_and_of_no_others() {
+    let extra = [
+        "--redundancy",
+        "twice",
+        "--header",
+        "compact",
+        "--key",
+        "--rto-min",
+        "default",
+    ];
+    let ladder = json(&[&["--all", "--seconds", "0.3"], &extra[..]].concat());
+    for rung in ladder["rungs"].as_array().expect("rungs") {
+        let of_ltp = [&rung["redundancy"], &rung["header"], &rung["key"]];
+        match rung["link"].as_str().expect("a name") {
+            "ltp" => assert_eq!(of_ltp, [&Value::from("twice"), &"compact".into(), &true.into()]),
+            _ => assert_eq!(of_ltp, [&Value::Null; 3], "{rung}"),
+        }
+        match rung["link"].as_str().expect("a name") {
+            "tcp" | "tcp-bare" => assert_eq!(rung["rto_min"], "default"),
+            _ => assert_eq!(rung["rto_min"], Value::Null, "{rung}"),
+        }
+        assert_eq!(rung["idle"], "backoff");
+    }
+    let text =
+        String::from_utf8(lat(&[&["--all", "--seconds", "0.3", "--idle", "backoff"], &extra[..]].concat()).stdout);
+    let text = text.expect("text");
+    let told = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(
+        (told("each datagram twice"), told("headers of 8 bytes")),
+        (1, 1),
+        "{text}"
+    );
+    assert_eq!((told("authenticated"), told("timeout of the kernel")), (1, 2), "{text}");
 }
 
 #[test]
@@ -115,39 +166,18 @@ fn two_processes_measure_between_them_and_the_listening_one_serves_again() {
                 "{rung}"
             );
         }
-        for rung in ladder["rungs"].as_array().expect("rungs") {
+        let rungs = ladder["rungs"].as_array().expect("rungs");
+        assert_eq!(rungs.iter().map(|rung| &rung["link"]).collect::<Vec<_>>(), HERE);
+        for rung in rungs {
             check(rung, mode);
+            assert_eq!(
+                (&rung["idle"], &rung["far_idle"]),
+                (&"backoff".into(), &"backoff".into())
+            );
+            // Both on one kernel: also a stream has its times.
+            assert!(rung["max_ns"].is_u64(), "{rung}");
         }
     }
-}
-
-#[test]
-fn a_plan_beyond_the_limits_is_refused_and_the_listener_serves_on() {
-    let listener = Listener::start();
-    let plan = |size: u64, interval: &str| {
-        format!(
-            r#"{{"version":1,"link":"udp","mode":"one-way","size":{size},"span_ns":1000,"interval_ns":{interval},
-"rto_min":"lowest","ltp":{{"redundancy":"off","header":"full","has_key":false}},"boot_id":"","near_port":9}}"#
-        )
-        .replace('\n', "")
-            + "\n"
-    };
-    let too_long = "x".repeat(1 << 20);
-    for (line, reason) in [
-        (plan(1 << 60, "null"), "bytes a message"),
-        (plan(0, "null"), "bytes a message"),
-        (plan(64, "0"), "a rate"),
-        ("{}\n".to_owned(), "of this version"),
-        (too_long, "longer than"),
-    ] {
-        let mut stream = TcpStream::connect(&listener.address).expect("it listens");
-        stream.write_all(line.as_bytes()).expect("it reads");
-        stream.shutdown(std::net::Shutdown::Write).expect("it is open");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.contains("Refused") && answer.contains(reason), "{answer}");
-    }
-    json(&["--link", "udp", "--connect", &listener.address, "--seconds", "0.1"]);
 }
 
 #[test]
@@ -166,6 +196,16 @@ fn wrong_use_is_told_apart_from_failure() {
         &["--all", "--size", "7"],
         &["--all", "--seconds", "0"],
         &["--listen", "127.0.0.1:0", "--size", "64"],
+        &["--all", "--size", "1025"],
+        &["--all", "--seconds", "86401"],
+        &["--all", "--rate", "0"],
+        &["--all", "--rate", "10000001"],
+        &["--all", "--rate", "1", "--seconds", "1"],
+        &["--link", "udp", "--key"],
+        &["--link", "tcp", "--redundancy", "twice"],
+        &["--link", "afxdp-bare", "--header", "compact"],
+        &["--link", "tcp-untuned", "--rto-min", "lowest"],
+        &["--link", "ltp", "--rto-min", "default"],
         &["--all", "--connect", "localhost:7300"],
     ] {
         assert_eq!(lat(args).status.code(), Some(2), "{args:?}");

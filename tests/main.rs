@@ -8,6 +8,7 @@ mod door;
 mod fix_client;
 mod journal;
 mod lat;
+mod lat_ends;
 mod layers;
 mod links;
 mod machines;

@@ -7,18 +7,23 @@ use net::tcp::{Received, TcpStream};
 use net::{StreamBuffer, TcpOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io;
+use std::io::{self, PipeReader};
 use std::net::SocketAddr;
 use std::time::Instant;
 use types::Duration;
 
-/// The connection.
+/// The connection. An interrupt ends every wait.
+#[derive(Debug)]
 pub(super) struct Control {
     stream: TcpStream,
     poller: Poller,
     input: StreamBuffer,
     interrupt: Interrupt,
 }
+
+/// Tokens of the poller: the connection, and the end of what is watched beside it.
+const OTHER_END: u64 = 0;
+const ENDED: u64 = 1;
 
 /// Longest line: a histogram is some tens of kilobytes.
 const LINE_BYTES: usize = 1 << 20;
@@ -37,18 +42,18 @@ const SEND_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
 
 impl Control {
     /// Connects to the listening end.
-    pub(super) fn connect(peer: SocketAddr) -> Result<Self, Failure> {
+    pub(super) fn connect(peer: SocketAddr) -> Result<TcpStream, Failure> {
         let options = TcpOptions {
             no_delay: true,
             ..TcpOptions::default()
         };
-        Self::new(TcpStream::connect(peer, &options, CONNECT_WITHIN)?, Interrupt::never())
+        Ok(TcpStream::connect(peer, &options, CONNECT_WITHIN)?)
     }
 
-    /// Over a connection that was accepted; an interrupt ends every wait.
+    /// Over a connection.
     pub(super) fn new(stream: TcpStream, interrupt: Interrupt) -> Result<Self, Failure> {
-        let poller = Poller::new(1)?;
-        poller.add(&stream, 0, Interest::READ)?;
+        let poller = Poller::new(2)?;
+        poller.add(&stream, OTHER_END, Interest::READ)?;
         Ok(Self {
             stream,
             poller,
@@ -84,8 +89,7 @@ impl Control {
 
     /// Waits so long for the next value.
     pub(super) fn receive<T: DeserializeOwned>(&mut self, within: Duration) -> Result<T, Failure> {
-        self.next(within)?
-            .ok_or_else(|| Failure::new("the other end went away: it hung up; look at what it printed"))
+        self.next(within)?.ok_or_else(hung_up)
     }
 
     /// The next value, waited for so long; `None` once the other end has hung up.
@@ -121,6 +125,44 @@ impl Control {
         }
     }
 
+    /// Sleeps until the other end of `ended` is gone: what this end does meanwhile is over. The other end has nothing to
+    /// say before.
+    ///
+    /// # Errors
+    /// It went away, or spoke.
+    pub(super) fn watch(&mut self, ended: &PipeReader) -> Result<(), Failure> {
+        self.poller.add(ended, ENDED, Interest::READ)?;
+        let watched = self.watch_both();
+        self.poller.remove(ended)?;
+        watched
+    }
+
+    fn watch_both(&mut self) -> Result<(), Failure> {
+        loop {
+            let count = self.poller.poll(LOOK_EVERY)?;
+            let tokens = (0..count).map(|index| self.poller.ready(index).token);
+            // Where the measured link has ended because the other end did, that is the reason.
+            match tokens.min() {
+                None => {}
+                Some(OTHER_END) => match self
+                    .input
+                    .receive(&mut self.stream)
+                    .map_err(|error| went_away(&error))?
+                {
+                    Received::Nothing => {}
+                    Received::Closed => return Err(hung_up()),
+                    Received::Bytes(_) => return Err(Failure::new("the other end spoke out of turn")),
+                },
+                Some(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// From now on waits end by their time alone: what is waited for was brought before the interrupt.
+    pub(super) fn be_patient(&mut self) {
+        self.interrupt = Interrupt::never();
+    }
+
     /// Whether to wait on.
     fn go_on(&self, began: Instant, within: Duration) -> Result<(), Failure> {
         if self.interrupt.is_set() {
@@ -133,6 +175,10 @@ impl Control {
         }
         Ok(())
     }
+}
+
+fn hung_up() -> Failure {
+    Failure::new("the other end went away: it hung up; look at what it printed")
 }
 
 fn went_away(error: &io::Error) -> Failure {

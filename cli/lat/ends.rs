@@ -146,7 +146,7 @@ fn ltp_config(plan: &Plan, local: IpAddr, end: LinkEnd, second: LinkEnd) -> io::
         redundancy,
         header,
         has_key,
-    } = plan.ltp;
+    } = plan.ltp.unwrap_or_default();
     let ltp = ltp::Config {
         dead_after: DEAD_AFTER,
         redundancy: redundancy.into(),
@@ -175,6 +175,12 @@ fn carrier(plan: &Plan, local: IpAddr, end: LinkEnd) -> io::Result<CarrierConfig
         return Ok(CarrierConfig::Udp(UdpOptions::default()));
     }
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+    if local.is_loopback() {
+        return Err(invalid(
+            "loopback is no Ethernet: measure between two ends, with --listen and --connect on addresses of Ethernet interfaces"
+                .to_owned(),
+        ));
+    }
     let interface = net::host::interface_of(local).ok_or_else(|| invalid(format!("no interface has {local}")))?;
     let table = XdpTable {
         interface,
@@ -191,10 +197,10 @@ fn carrier(plan: &Plan, local: IpAddr, end: LinkEnd) -> io::Result<CarrierConfig
 fn tcp_options(plan: &Plan) -> TcpOptions {
     match (plan.link, plan.rto_min) {
         (Rung::TcpUntuned, _) => TcpOptions::default(),
-        (_, RtoMin::Lowest) => TcpOptions::tuned(),
-        (_, RtoMin::Default) => TcpOptions {
+        (_, Some(RtoMin::Default)) => TcpOptions {
             rto_min_us: None,
             ..TcpOptions::tuned()
         },
+        _ => TcpOptions::tuned(),
     }
 }

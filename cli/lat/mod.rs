@@ -1,118 +1,24 @@
 //! `tickgate lat`: each transport against its floor.
 
+mod args;
 mod control;
 mod ends;
 mod plan;
 mod print;
 mod run;
+mod serve;
+mod tally;
+
+pub(crate) use args::Args;
 
 use crate::Failure;
-use crate::output::{self, note, say};
-use crate::process::Interrupt;
-use clap::{Args as ClapArgs, ValueEnum};
+use crate::output::{self, say};
+use crate::process::{Interrupt, Progress};
 use control::Control;
 use latency::clock::Clock;
-use net::TcpOptions;
-use net::measure::{self, Placement};
-use net::poller::{Interest, Poller};
-use net::tcp::{TcpListener, TcpStream};
-use plan::{Header, LtpOptions, Mode, Plan, Redundancy, RtoMin, Rung};
+use net::measure::Placement;
 use print::{Ladder, Measured};
-use run::Tally;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use types::Duration;
-
-/// Measures the links: round trips, round trips by plan, or one way; each against the bare socket's.
-///
-/// Both ends run in this process over loopback, or in two processes: `--listen` in one, `--connect` in the other.
-#[derive(ClapArgs, Debug)]
-#[command(group = clap::ArgGroup::new("what").required(true).args(["link", "all", "listen"]))]
-pub(crate) struct Args {
-    /// The link to measure.
-    #[arg(long, value_enum)]
-    link: Option<Rung>,
-
-    /// Measure every link, by turns, as a ladder with the ratio of each to the bare UDP socket's.
-    #[arg(long)]
-    all: bool,
-
-    /// Be the far end for whoever connects here, until interrupted. The data go to the next port.
-    #[arg(long, value_name = "IP:PORT", value_parser = address, conflicts_with_all = [
-        "connect", "one_way", "rate", "json", "histogram", "size", "seconds", "redundancy", "header", "key", "rto_min",
-    ])]
-    listen: Option<SocketAddr>,
-
-    /// Measure against the far end that listens here.
-    #[arg(long, value_name = "IP:PORT", value_parser = address)]
-    connect: Option<SocketAddr>,
-
-    /// Send so many messages a second, whatever comes back, and count each from its planned time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=plan::RATE_MAX))]
-    rate: Option<u64>,
-
-    /// A stream that nobody answers, packed; with --rate by plan, else as fast as it is taken.
-    #[arg(long)]
-    one_way: bool,
-
-    /// Bytes of a message.
-    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = size)]
-    size: usize,
-
-    /// Seconds of each link.
-    #[arg(long, value_name = "S", default_value = "6", value_parser = seconds)]
-    seconds: Duration,
-
-    /// The CPU of this end; of both (near,far) when both are here. One for both: they take turns in one thread.
-    #[arg(long, value_name = "CPU", value_delimiter = ',', num_args = 1)]
-    cpu: Vec<usize>,
-
-    /// What an end does that has nothing to do.
-    #[arg(long, value_enum, default_value = "spin")]
-    idle: IdleMode,
-
-    /// The shortest retransmission timeout of the tuned TCP links.
-    #[arg(long, value_enum, default_value = "lowest")]
-    rto_min: RtoMin,
-
-    /// What LTP sends more than once.
-    #[arg(long, value_enum, default_value = "off")]
-    redundancy: Redundancy,
-
-    /// How LTP's headers look.
-    #[arg(long, value_enum, default_value = "full")]
-    header: Header,
-
-    /// Authenticate every datagram of LTP.
-    #[arg(long)]
-    key: bool,
-
-    /// Write the histograms to this file, as a log that HdrHistogram's tools read.
-    #[arg(long, value_name = "FILE")]
-    histogram: Option<PathBuf>,
-
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-/// What an end does that has nothing to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum IdleMode {
-    /// Looks again at once
-    Spin,
-    /// Sleeps for 50 µs
-    Backoff,
-}
-
-/// Rounds of a ladder: the speed of a machine changes from minute to minute, so the links take turns.
-const ROUNDS: u64 = 3;
-
-/// How often a listening end looks whether it is to stop.
-const INTERRUPT_POLL: Duration = Duration::from_millis(200);
-
-/// How long a connection may go without a plan: others wait for their turn.
-const PLAN_WITHIN: Duration = Duration::from_secs(10);
+use run::Cut;
 
 /// Where the near end finds the far one.
 enum Peer {
@@ -122,206 +28,93 @@ enum Peer {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.check_or_exit();
     // Before anything is pinned: the clock's own thread keeps all CPUs.
     let clock = Clock::start();
-    if let Some(address) = args.listen {
-        return listen(args, address, clock);
+    match args.listen {
+        Some(address) => serve::listen(args, address, clock),
+        None => climb(args, clock),
     }
-    let mut peer = match args.connect {
+}
+
+/// Measures, and prints whatever came of it.
+fn climb(args: &Args, clock: Clock) -> Result<(), Failure> {
+    let stream = args.connect.map(Control::connect).transpose()?;
+    // Who waits for a connection wants to stop at once; who measures, to see what there is.
+    let interrupt = Interrupt::new()?;
+    let mut peer = match stream {
         None => Peer::Here(placement(&args.cpu)?),
-        Some(address) => Peer::Elsewhere {
+        Some(stream) => Peer::Elsewhere {
             cpu: single_cpu(&args.cpu, net::cpu::permitted().first())?,
-            control: Box::new(Control::connect(address)?),
+            control: Box::new(Control::new(stream, interrupt.clone())?),
         },
     };
     // Before anything is measured: a file that cannot be written costs no run.
     let histograms = args.histogram.as_deref().map(print::create).transpose()?;
-    let rungs: Vec<Rung> = match args.link {
-        Some(link) => vec![link],
-        None => Rung::ALL.to_vec(),
-    };
-    let rounds = if args.all { ROUNDS } else { 1 };
-    let mut tallies: Vec<(Rung, Result<Tally, Failure>)> =
-        rungs.into_iter().map(|rung| (rung, Ok(Tally::default()))).collect();
-    for _ in 0..rounds {
-        for (rung, outcome) in &mut tallies {
-            let plan = args.plan(*rung, rounds);
-            let Ok(tally) = outcome else { continue };
-            let ran = match &mut peer {
-                Peer::Here(placement) => {
-                    run::here(&plan, *placement, args.idle.into(), clock, tally).map_err(Failure::from)
-                }
-                Peer::Elsewhere { control, cpu } => run::near(&plan, control, *cpu, args.idle.into(), clock, tally),
-            };
-            if let Err(error) = ran {
-                if !args.all {
-                    return Err(error);
-                }
-                *outcome = Err(error);
-            }
-        }
-    }
-    let ladder = Ladder {
-        mode: args.mode(),
-        size: args.size,
-        seconds: args.seconds,
-        rate: args.rate,
-        rto_min: args.rto_min,
-        ltp: args.ltp(),
-        idle: args.idle.name(),
-        place: args.place(&peer),
-        measured: tallies
-            .into_iter()
-            .map(|(link, tally)| Measured { link, tally })
-            .collect(),
-    };
+    let mut ladder = Ladder::new(args, &peer);
+    let ended = measure(args, &mut peer, clock, &interrupt, &mut ladder);
     if let (Some(name), Some(file)) = (&args.histogram, histograms) {
         ladder.write_histograms(name, file)?;
     }
+    if !args.all && ladder.is_empty() {
+        // There is nothing to print beside the reason.
+        ended?;
+        return ladder.failure().map_or(Ok(()), Err);
+    }
     match (args.json, args.all) {
-        (true, true) => print::json(&ladder.json())?,
-        (true, false) => print::json(&ladder.json_of_one())?,
+        (true, true) => say!("{:#}", ladder.json()),
+        (true, false) => say!("{:#}", ladder.json_of_one()),
         (false, _) => output::print(format_args!("{}", ladder.text())),
     }
+    ended?;
     if ladder.is_empty() {
         return Err(Failure::new("no link could be measured; the reasons are above"));
     }
-    Ok(())
+    ladder.failure().map_or(Ok(()), Err)
 }
 
-/// Answers whoever connects, one after the other.
-fn listen(args: &Args, address: SocketAddr, clock: Clock) -> Result<(), Failure> {
-    let interrupt = Interrupt::new()?;
-    let cpu = single_cpu(&args.cpu, net::cpu::permitted().last())?;
-    let listener = TcpListener::bind(
-        address,
-        &TcpOptions {
-            no_delay: true,
-            ..TcpOptions::default()
-        },
-    )?;
-    let local = listener.local_addr()?;
-    // The kernel chooses both ports or none.
-    let port = match address.port() {
-        0 => 0,
-        port => port
-            .checked_add(1)
-            .ok_or_else(|| Failure::new("listen below port 65535: the data take the next one"))?,
-    };
-    let mut poller = Poller::new(1)?;
-    poller.add(&listener, 0, Interest::READ)?;
-    say!("listening on {local}, CPU {cpu}; interrupt to stop");
-    while !interrupt.is_set() {
-        poller.poll(INTERRUPT_POLL)?;
-        while let Some((stream, from)) = listener.accept()? {
-            say!("serving {from}");
-            if let Err(error) = serve(args, stream, &interrupt, port, cpu, clock) {
-                note!("tickgate: {from}: {error}");
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Every plan of one connection.
-fn serve(
+/// Every round of every rung, until nothing more can be measured. A rung that failed has no more turns.
+fn measure(
     args: &Args,
-    stream: TcpStream,
-    interrupt: &Interrupt,
-    port: u16,
-    cpu: usize,
+    peer: &mut Peer,
     clock: Clock,
+    interrupt: &Interrupt,
+    ladder: &mut Ladder,
 ) -> Result<(), Failure> {
-    let mut control = Control::new(stream, interrupt.clone())?;
-    let ip = control.local()?.ip();
-    loop {
-        let plan = match control.next::<Plan>(PLAN_WITHIN) {
-            Ok(Some(plan)) => plan,
-            Ok(None) => return Ok(()),
-            Err(failure) => {
-                // It may be gone; what is reported is the first failure.
-                let _ = control.send(&run::Answer::Refused(failure.to_string()));
-                return Err(failure);
+    let rounds = ladder.rounds;
+    let mut progress = Progress::new();
+    for round in 1..=rounds {
+        for rung in &mut ladder.measured {
+            if rung.failure.is_some() {
+                continue;
             }
-        };
-        if let Err(why) = plan.check() {
-            control.send(&run::Answer::Refused(why))?;
-            continue;
-        }
-        run::far(
-            &plan,
-            &mut control,
-            SocketAddr::from((ip, port)),
-            cpu,
-            args.idle.into(),
-            clock,
-        )?;
-    }
-}
-
-impl Args {
-    fn plan(&self, link: Rung, rounds: u64) -> Plan {
-        Plan {
-            version: plan::VERSION,
-            link,
-            mode: self.mode(),
-            size: self.size,
-            span_ns: self.seconds.0 / rounds,
-            interval_ns: self.rate.map(|rate| 1_000_000_000 / rate),
-            rto_min: self.rto_min,
-            ltp: self.ltp(),
-            boot_id: plan::boot_id(),
-            near_port: 0,
-        }
-    }
-
-    const fn ltp(&self) -> LtpOptions {
-        LtpOptions {
-            redundancy: self.redundancy,
-            header: self.header,
-            has_key: self.key,
-        }
-    }
-
-    const fn mode(&self) -> Mode {
-        match (self.one_way, self.rate) {
-            (true, _) => Mode::OneWay,
-            (false, Some(_)) => Mode::OpenLoop,
-            (false, None) => Mode::PingPong,
-        }
-    }
-
-    /// Where it was measured, for a person.
-    fn place(&self, peer: &Peer) -> String {
-        match (peer, self.connect) {
-            (Peer::Here(Placement::One(cpu)), _) => format!("loopback, both ends by turns on CPU {cpu}"),
-            (Peer::Here(Placement::Two(near, far)), _) => format!("loopback, CPUs {near} and {far}"),
-            (Peer::Elsewhere { cpu, .. }, address) => {
-                format!(
-                    "to {}, this end on CPU {cpu}",
-                    address.map(|address| address.to_string()).unwrap_or_default()
-                )
+            let name = rung.plan.link.name();
+            let at = if rounds > 1 {
+                format!("round {round} of {rounds}: ")
+            } else {
+                String::new()
+            };
+            progress.show_now(&format!("{name}, round {round} of {rounds}"));
+            let (plan, tally, idle) = (&rung.plan, &mut rung.tally, args.idle.into());
+            let ran = match peer {
+                Peer::Here(placement) => run::here(plan, *placement, idle, clock, interrupt, tally),
+                Peer::Elsewhere { control, cpu } => run::near(plan, control, *cpu, idle, clock, interrupt, tally),
+            };
+            progress.clear();
+            match ran {
+                Ok(()) => rung.rounds += 1,
+                // What never worked has no rounds to tell apart.
+                Err(Cut::Link(why)) if !rung.has_figures() => rung.failure = Some(why),
+                Err(Cut::Link(why)) => rung.failure = Some(Failure::new(format_args!("{at}{why}"))),
+                Err(Cut::Run(why)) => {
+                    let why = Failure::new(format_args!("{name}: {at}{why}"));
+                    ladder.end(&why);
+                    return Err(why);
+                }
             }
         }
     }
-}
-
-impl IdleMode {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Spin => "spin",
-            Self::Backoff => "backoff",
-        }
-    }
-}
-
-impl From<IdleMode> for measure::Idle {
-    fn from(mode: IdleMode) -> Self {
-        match mode {
-            IdleMode::Spin => Self::Spin,
-            IdleMode::Backoff => Self::Backoff,
-        }
-    }
+    Ok(())
 }
 
 /// Where both ends run: as told, else on the first and the last CPU that there is.
@@ -351,25 +144,9 @@ fn single_cpu(cpus: &[usize], otherwise: Option<&usize>) -> Result<usize, Failur
     }
 }
 
-fn size(text: &str) -> Result<usize, String> {
-    let (least, most) = (measure::MESSAGE_LENGTH_MIN, measure::MESSAGE_LENGTH_MAX);
-    match text.parse() {
-        Ok(size) if (least..=most).contains(&size) => Ok(size),
-        _ => Err(format!("a number from {least} to {most}")),
-    }
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "wanted is IP:PORT, as in 10.0.0.2:7300".to_owned())
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= plan::SPAN_MAX.0 as f64 / 1e9 => {
-            let span = std::time::Duration::from_secs_f64(seconds);
-            Ok(Duration(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
-        }
-        _ => Err("a number above 0, at most 86400".to_owned()),
+impl Measured {
+    /// Whether there are figures.
+    fn has_figures(&self) -> bool {
+        self.tally.arrived > 0
     }
 }

@@ -28,14 +28,24 @@ pub(crate) enum Rung {
 
 /// How messages follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Mode {
     /// Round trips, the next when the last is over.
     PingPong,
-    /// Round trips by plan; each counts from its planned time.
-    OpenLoop,
-    /// A stream that nobody answers.
-    OneWay,
+    /// Round trips by plan, one each so many nanoseconds; each counts from its planned time.
+    OpenLoop { interval_ns: u64 },
+    /// A stream that nobody answers: as fast as it is taken, or one each so many nanoseconds.
+    OneWay { interval_ns: Option<u64> },
+}
+
+/// What an end does that has nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum IdleMode {
+    /// Looks again at once
+    Spin,
+    /// Sleeps for 50 µs
+    Backoff,
 }
 
 /// The shortest retransmission timeout of TCP.
@@ -49,10 +59,11 @@ pub(crate) enum RtoMin {
 }
 
 /// What LTP sends more than once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Redundancy {
     /// Nothing
+    #[default]
     Off,
     /// Each datagram on two paths, here two ports
     Paths,
@@ -63,17 +74,18 @@ pub(crate) enum Redundancy {
 }
 
 /// How LTP's headers look.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Header {
     /// 16 bytes
+    #[default]
     Full,
     /// 8 bytes
     Compact,
 }
 
 /// What is chosen of LTP.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct LtpOptions {
     pub(super) redundancy: Redundancy,
     pub(super) header: Header,
@@ -92,10 +104,10 @@ pub(super) struct Plan {
     pub(super) size: usize,
     /// How long it measures, ns.
     pub(super) span_ns: u64,
-    /// Messages have a planned time, one each so many nanoseconds.
-    pub(super) interval_ns: Option<u64>,
-    pub(super) rto_min: RtoMin,
-    pub(super) ltp: LtpOptions,
+    /// Of the TCP links with our options, and of no other.
+    pub(super) rto_min: Option<RtoMin>,
+    /// Of the links over LTP, and of no other.
+    pub(super) ltp: Option<LtpOptions>,
     /// The kernel that the near end runs on: ends on one kernel have one clock.
     pub(super) boot_id: String,
     /// Where the near end's bare UDP socket is.
@@ -103,13 +115,15 @@ pub(super) struct Plan {
 }
 
 /// Of [`Plan`]; changes with it.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Longest run: a day.
 pub(super) const SPAN_MAX: Duration = Duration::from_secs(86_400);
 
 /// Most messages a second by plan.
 pub(super) const RATE_MAX: u64 = 10_000_000;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Longest [`Plan::boot_id`]: a UUID.
 const BOOT_ID_LENGTH_MAX: usize = 36;
@@ -128,6 +142,16 @@ impl Rung {
 
     /// What the others are held against.
     pub(super) const FLOOR: Self = Self::Udp;
+
+    /// Whether LTP's options are of it.
+    pub(super) const fn is_ltp(self) -> bool {
+        matches!(self, Self::Ltp | Self::Afxdp)
+    }
+
+    /// Whether our socket options for TCP are of it.
+    pub(super) const fn is_tuned_tcp(self) -> bool {
+        matches!(self, Self::TcpBare | Self::Tcp)
+    }
 
     /// Its name on the command line and in files.
     pub(super) const fn name(self) -> &'static str {
@@ -180,8 +204,45 @@ impl Mode {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::PingPong => "ping-pong",
-            Self::OpenLoop => "open-loop",
-            Self::OneWay => "one-way",
+            Self::OpenLoop { .. } => "open-loop",
+            Self::OneWay { .. } => "one-way",
+        }
+    }
+
+    pub(super) const fn is_one_way(self) -> bool {
+        matches!(self, Self::OneWay { .. })
+    }
+
+    /// Between two messages of a plan.
+    pub(super) fn interval(self) -> Option<Duration> {
+        match self {
+            Self::PingPong => None,
+            Self::OpenLoop { interval_ns } => Some(Duration(interval_ns)),
+            Self::OneWay { interval_ns } => interval_ns.map(Duration),
+        }
+    }
+
+    /// Messages a second of a plan, rounded: intervals are whole nanoseconds.
+    pub(super) fn rate(self) -> Option<u64> {
+        let interval = self.interval()?.0;
+        Some((SECOND_NS + interval / 2) / interval)
+    }
+}
+
+impl IdleMode {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Backoff => "backoff",
+        }
+    }
+}
+
+impl From<IdleMode> for measure::Idle {
+    fn from(mode: IdleMode) -> Self {
+        match mode {
+            IdleMode::Spin => Self::Spin,
+            IdleMode::Backoff => Self::Backoff,
         }
     }
 }
@@ -210,22 +271,32 @@ impl Plan {
             ));
         }
         if !(1..=SPAN_MAX.0).contains(&self.span_ns) {
-            return Err(format!("{} ns, at most {SPAN_MAX}", self.span_ns));
+            return Err(format!("{} ns of measuring, from 1 to {}", self.span_ns, SPAN_MAX.0));
         }
-        if self
-            .interval_ns
-            .is_some_and(|ns| !(1_000_000_000 / RATE_MAX..=1_000_000_000).contains(&ns))
-        {
-            return Err(format!("a rate beyond 1 to {RATE_MAX} a second"));
+        if let Some(Duration(interval)) = self.mode.interval() {
+            if !(SECOND_NS / RATE_MAX..=SECOND_NS).contains(&interval) {
+                return Err(format!(
+                    "a message each {interval} ns, a rate from 1 to {RATE_MAX} a second"
+                ));
+            }
+            if interval > self.span_ns {
+                return Err(format!(
+                    "a message each {} and {} of measuring: not one is planned; a higher rate or more seconds",
+                    Duration(interval),
+                    self.span()
+                ));
+            }
+        }
+        if self.ltp.is_some() != self.link.is_ltp() || self.rto_min.is_some() != self.link.is_tuned_tcp() {
+            return Err(format!(
+                "options that are not of {}, or its own are missing",
+                self.link.name()
+            ));
         }
         if self.boot_id.len() > BOOT_ID_LENGTH_MAX {
             return Err(format!("a boot id longer than {BOOT_ID_LENGTH_MAX} bytes"));
         }
         Ok(())
-    }
-
-    pub(super) fn interval(&self) -> Option<Duration> {
-        self.interval_ns.map(Duration)
     }
 }
 

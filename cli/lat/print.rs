@@ -1,10 +1,12 @@
 //! What was measured, as text, JSON and histograms.
 
-use super::plan::{Header, LtpOptions, Mode, Redundancy, RtoMin, Rung};
-use super::run::Tally;
-use crate::output::say;
+use super::Peer;
+use super::args::Args;
+use super::plan::{Header, IdleMode, LtpOptions, Mode, Plan, Redundancy, RtoMin, Rung};
+use super::tally::Tally;
 use crate::{Failure, recording};
 use latency::HistogramLog;
+use net::measure::Placement;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs::File;
@@ -14,57 +16,104 @@ use types::{Duration, Timestamp};
 
 /// The rungs of one run.
 pub(super) struct Ladder {
-    pub(super) mode: Mode,
-    pub(super) size: usize,
-    pub(super) seconds: Duration,
-    pub(super) rate: Option<u64>,
-    pub(super) rto_min: RtoMin,
-    pub(super) ltp: LtpOptions,
-    pub(super) idle: &'static str,
-    /// Where both ends were.
-    pub(super) place: String,
+    mode: Mode,
+    size: usize,
+    seconds: Duration,
+    /// Turns that each link has.
+    pub(super) rounds: u64,
+    idle: IdleMode,
+    /// Where the near end is, and the far one.
+    place: String,
     pub(super) measured: Vec<Measured>,
 }
 
 /// One rung, or why there is none.
 pub(super) struct Measured {
-    pub(super) link: Rung,
-    pub(super) tally: Result<Tally, Failure>,
+    /// Of each of its rounds.
+    pub(super) plan: Plan,
+    pub(super) tally: Tally,
+    /// Rounds that ended as planned.
+    pub(super) rounds: u64,
+    /// Why there are no more of them.
+    pub(super) failure: Option<Failure>,
 }
 
 impl Ladder {
+    /// What is to be measured.
+    pub(super) fn new(args: &Args, peer: &Peer) -> Self {
+        Self {
+            mode: args.mode(),
+            size: args.size,
+            seconds: args.seconds,
+            rounds: args.rounds(),
+            idle: args.idle,
+            place: match (peer, args.connect) {
+                (Peer::Here(Placement::One(cpu)), _) => format!("loopback, both ends by turns on CPU {cpu}"),
+                (Peer::Here(Placement::Two(near, far)), _) => format!("loopback, CPUs {near} and {far}"),
+                (Peer::Elsewhere { cpu, .. }, address) => {
+                    let address = address.map(|address| address.to_string()).unwrap_or_default();
+                    format!("to {address}, this end on CPU {cpu}")
+                }
+            },
+            measured: args
+                .rungs()
+                .into_iter()
+                .map(|link| Measured {
+                    plan: args.plan(link),
+                    tally: Tally::default(),
+                    rounds: 0,
+                    failure: None,
+                })
+                .collect(),
+        }
+    }
+
+    /// Nothing more is measured, because of this.
+    pub(super) fn end(&mut self, why: &Failure) {
+        let rounds = self.rounds;
+        for rung in &mut self.measured {
+            if rung.failure.is_none() && rung.rounds < rounds {
+                rung.failure = Some(Failure::new(format_args!("the run ended: {why}")));
+            }
+        }
+    }
+
     /// A table, what its rows are, and what was left out.
     pub(super) fn text(&self) -> String {
-        let mut text = format!(
-            "tickgate {} · {} · Linux {}\n{}, {} bytes{}, {} a link · {} · {}\n",
-            recording::commit(),
-            net::host::cpu_model(),
-            net::host::kernel(),
-            self.mode.name(),
-            self.size,
-            self.rate.map(|rate| format!(", {rate} a second")).unwrap_or_default(),
-            self.seconds,
-            self.place,
-            self.idle
-        );
-        let unit = match self.mode {
-            Mode::PingPong => "round trips, µs",
-            Mode::OpenLoop => "round trips from the planned send, µs",
-            Mode::OneWay => "ways from the send to the end of the turn that received it, µs (one clock only)",
-        };
-        let _ = writeln!(text, "{unit}");
+        let mut text = self.head();
         let _ = writeln!(
             text,
-            "{:<12} {:>9} {:>9} {:>9} {:>10} {:>10} {:>8} {:>7} {:>11} {:>8} {:>8}",
-            "link", "p50", "p99", "p99.9", "max", "count", "resent", "lost", "messages/s", "MB/s", "to floor"
+            "{:<12} {:>9} {:>9} {:>9} {:>10} {:>10} {:>8} {:>8} {:>7} {:>11} {:>8} {:>8}",
+            "link",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "count",
+            "resent",
+            "spurious",
+            "lost",
+            "messages/s",
+            "MB/s",
+            "to floor"
         );
-        for (link, tally) in self.rungs() {
-            let _ = writeln!(text, "{}", self.row(link, tally));
+        for rung in self.rungs() {
+            let _ = writeln!(text, "{}", self.row(rung));
         }
-        for (link, tally) in self.rungs() {
-            let _ = writeln!(text, "{:<12} {}{}", link.name(), link.what(), self.chosen(link));
-            if let Some(options) = &tally.options {
+        for rung in self.rungs() {
+            let link = rung.plan.link;
+            let _ = writeln!(text, "{:<12} {}{}", link.name(), link.what(), chosen(&rung.plan));
+            if let Some(options) = &rung.tally.options {
                 let _ = writeln!(text, "{:<12} {options}", "");
+            }
+            if let Some(failure) = &rung.failure {
+                let whole = rung.rounds;
+                let rounds = self.rounds;
+                let _ = writeln!(
+                    text,
+                    "{:<12} PARTIAL, {whole} of {rounds} rounds are whole: {failure}",
+                    ""
+                );
             }
         }
         for (link, why) in self.skipped() {
@@ -73,47 +122,74 @@ impl Ladder {
         text
     }
 
-    /// What was chosen of LTP, where it is not the default.
-    fn chosen(&self, link: Rung) -> String {
-        if !matches!(link, Rung::Ltp | Rung::Afxdp) {
-            return String::new();
-        }
-        let redundancy = match self.ltp.redundancy {
-            Redundancy::Off => "",
-            Redundancy::Paths => "; each datagram on two paths",
-            Redundancy::Twice => "; each datagram twice",
-            Redundancy::Repeat => "; messages repeated",
-        };
-        let header = match self.ltp.header {
-            Header::Full => "",
-            Header::Compact => "; headers of 8 bytes",
-        };
-        let key = if self.ltp.has_key {
-            "; every datagram authenticated"
+    /// What was measured, where, in which units.
+    fn head(&self) -> String {
+        let rate = self.mode.rate().map(|rate| format!(", {rate} a second"));
+        let rounds = if self.rounds > 1 {
+            format!(" in {} rounds", self.rounds)
         } else {
-            ""
+            String::new()
         };
-        format!("{redundancy}{header}{key}")
+        let far = self.measured.iter().find_map(|rung| rung.tally.far);
+        let far = far.map(|(cpu, idle)| format!(", that on CPU {cpu}, {}", idle.name()));
+        let (times, ratio, lost) = match self.mode {
+            Mode::PingPong => ("round trips", "median", "not answered"),
+            Mode::OpenLoop { .. } => ("round trips from the planned time", "median", "not answered"),
+            Mode::OneWay { .. } => (
+                "times under way, from hand-over to the end of the turn that took it in",
+                "messages/s",
+                "not arrived",
+            ),
+        };
+        format!(
+            "tickgate {} · {} · Linux {}\n\
+             {}, {} bytes{}, {} a link{rounds} · {}, {}{}\n\
+             {times}, µs; a dash: fewer than ten samples beyond it{}\n\
+             resent: messages or TCP segments sent again, by both ends; spurious: those that the other end had; \
+             lost: {lost}; to floor: {ratio} by that of {}\n",
+            recording::commit(),
+            net::host::cpu_model(),
+            net::host::kernel(),
+            self.mode.name(),
+            self.size,
+            rate.unwrap_or_default(),
+            self.seconds,
+            self.place,
+            self.idle.name(),
+            far.unwrap_or_default(),
+            if self.mode.is_one_way() {
+                ", or ends with two clocks"
+            } else {
+                ""
+            },
+            Rung::FLOOR.name(),
+        )
     }
 
-    fn row(&self, link: Rung, tally: &Tally) -> String {
+    fn row(&self, rung: &Measured) -> String {
+        let tally = &rung.tally;
         let percentiles = tally.histogram.percentiles();
         let us = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.2}", ns as f64 / 1e3));
-        format!(
-            "{:<12} {:>9} {:>9} {:>9} {:>10} {:>10} {:>8} {:>7} {:>11.0} {:>8.2} {:>8}",
-            link.name(),
+        let mut row = format!(
+            "{:<12} {:>9} {:>9} {:>9} {:>10} {:>10} {:>8} {:>8} {:>7} {:>11.0} {:>8.2} {:>8}",
+            rung.plan.link.name(),
             us(percentiles.p50_ns),
             us(percentiles.p99_ns),
             us(percentiles.p999_ns),
             us(percentiles.max_ns),
             tally.arrived,
-            tally.retransmits,
+            tally.retransmits.total,
+            tally.retransmits.spurious,
             tally.lost(),
             tally.rate(),
             tally.rate() * self.size as f64 / 1e6,
             self.ratio(tally)
                 .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
-        )
+        );
+        if rung.failure.is_some() {
+            row.push_str(" PARTIAL");
+        }
+        row
     }
 
     /// All rungs.
@@ -123,46 +199,57 @@ impl Ladder {
             .map(|(link, why)| json!({"link": link.name(), "why": why}));
         json!({
             "floor": Rung::FLOOR.name(),
-            "rungs": self.rungs().map(|(link, tally)| self.json_of(link, tally)).collect::<Vec<_>>(),
+            "rungs": self.rungs().map(|rung| self.json_of(rung)).collect::<Vec<_>>(),
             "skipped": skipped.collect::<Vec<_>>(),
         })
     }
 
     /// The only rung.
     pub(super) fn json_of_one(&self) -> Value {
-        self.rungs()
-            .next()
-            .map_or(Value::Null, |(link, tally)| self.json_of(link, tally))
+        self.rungs().next().map_or(Value::Null, |rung| self.json_of(rung))
     }
 
-    fn json_of(&self, link: Rung, tally: &Tally) -> Value {
+    fn json_of(&self, rung: &Measured) -> Value {
+        let Measured {
+            plan,
+            tally,
+            rounds,
+            failure,
+        } = rung;
         let percentiles = tally.histogram.percentiles();
         json!({
-            "link": link.name(),
-            "what": link.what(),
+            "link": plan.link.name(),
+            "what": plan.link.what(),
             "mode": self.mode.name(),
             "size": self.size,
             "seconds": self.seconds.0 as f64 / 1e9,
+            "rounds": self.rounds,
+            "rounds_whole": rounds,
+            "partial": failure.is_some(),
+            "failure": failure.as_ref().map(ToString::to_string),
             "count": tally.arrived,
             "p50_ns": percentiles.p50_ns,
             "p90_ns": percentiles.p90_ns,
             "p99_ns": percentiles.p99_ns,
             "p999_ns": percentiles.p999_ns,
             "max_ns": percentiles.max_ns,
-            "retransmits": tally.retransmits,
+            "retransmits": tally.retransmits.total,
+            "retransmits_spurious": tally.retransmits.spurious,
             "planned": tally.planned,
             "sent": tally.sent,
             "lost": tally.lost(),
-            "rate_offered": self.rate,
+            "rate_offered": self.mode.rate(),
             "messages_per_second": tally.rate(),
             "bytes_per_second": tally.rate() * self.size as f64,
             "ratio_to_floor": self.ratio(tally),
             "place": self.place,
             "idle": self.idle,
-            "rto_min": self.rto_min,
-            "redundancy": self.ltp.redundancy,
-            "header": self.ltp.header,
-            "key": self.ltp.has_key,
+            "far_cpu": tally.far.map(|(cpu, _)| cpu),
+            "far_idle": tally.far.map(|(_, idle)| idle),
+            "rto_min": plan.rto_min,
+            "redundancy": plan.ltp.map(|ltp| ltp.redundancy),
+            "header": plan.ltp.map(|ltp| ltp.header),
+            "key": plan.ltp.map(|ltp| ltp.has_key),
             "options": tally.options,
             "cpu": net::host::cpu_model(),
             "kernel": net::host::kernel(),
@@ -181,7 +268,8 @@ impl Ladder {
             self.place
         );
         let mut log = HistogramLog::begin(writer, &comment).map_err(failed)?;
-        for (link, tally) in self.rungs() {
+        for rung in self.rungs() {
+            let (link, tally) = (rung.plan.link, &rung.tally);
             let started = tally.started.unwrap_or(Timestamp::NONE);
             log.write(link.name(), started, self.seconds, &tally.histogram)
                 .map_err(failed)?;
@@ -191,8 +279,8 @@ impl Ladder {
 
     /// The ratio to the floor: of the medians, or of the messages a second one way.
     fn ratio(&self, tally: &Tally) -> Option<f64> {
-        let (_, floor) = self.rungs().find(|(link, _)| *link == Rung::FLOOR)?;
-        let ratio = if self.mode == Mode::OneWay {
+        let floor = &self.rungs().find(|rung| rung.plan.link == Rung::FLOOR)?.tally;
+        let ratio = if self.mode.is_one_way() {
             tally.rate() / floor.rate()
         } else {
             let median = |tally: &Tally| tally.histogram.percentiles().p50_ns;
@@ -206,32 +294,50 @@ impl Ladder {
         self.rungs().next().is_none()
     }
 
-    fn rungs(&self) -> impl Iterator<Item = (Rung, &Tally)> {
-        self.measured
-            .iter()
-            .filter_map(|measured| Some((measured.link, measured.tally.as_ref().ok()?)))
+    /// A link that failed when it had figures already; or the only one, with or without.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let is_only = self.measured.len() == 1;
+        let failed = |rung: &&Measured| rung.failure.is_some() && (is_only || rung.has_figures());
+        let rung = self.measured.iter().find(failed)?;
+        let why = rung.failure.as_ref()?;
+        Some(Failure::new(format_args!("{}: {why}", rung.plan.link.name())))
+    }
+
+    fn rungs(&self) -> impl Iterator<Item = &Measured> {
+        self.measured.iter().filter(|rung| rung.has_figures())
     }
 
     fn skipped(&self) -> impl Iterator<Item = (Rung, String)> {
         self.measured
             .iter()
-            .filter_map(|measured| Some((measured.link, measured.tally.as_ref().err()?.to_string())))
+            .filter(|rung| !rung.has_figures())
+            .filter_map(|rung| Some((rung.plan.link, rung.failure.as_ref()?.to_string())))
     }
 }
 
-impl Tally {
-    /// Messages that were sent and came to nothing.
-    fn lost(&self) -> u64 {
-        self.sent.saturating_sub(self.arrived)
-    }
-
-    /// Messages a second, as they arrived.
-    fn rate(&self) -> f64 {
-        if self.span.0 == 0 {
-            return 0.0;
-        }
-        self.arrived as f64 / (self.span.0 as f64 / 1e9)
-    }
+/// The options of a link, where they are not what they would be anyway.
+fn chosen(plan: &Plan) -> String {
+    let LtpOptions {
+        redundancy,
+        header,
+        has_key,
+    } = plan.ltp.unwrap_or_default();
+    let redundancy = match redundancy {
+        Redundancy::Off => "",
+        Redundancy::Paths => "; each datagram on two paths",
+        Redundancy::Twice => "; each datagram twice",
+        Redundancy::Repeat => "; messages repeated",
+    };
+    let header = match header {
+        Header::Full => "",
+        Header::Compact => "; headers of 8 bytes",
+    };
+    let key = if has_key { "; every datagram authenticated" } else { "" };
+    let rto_min = match plan.rto_min {
+        Some(RtoMin::Default) => "; retransmission timeout of the kernel",
+        Some(RtoMin::Lowest) | None => "",
+    };
+    format!("{redundancy}{header}{key}{rto_min}")
 }
 
 /// Makes the file for the histograms.
@@ -241,10 +347,4 @@ pub(super) fn create(name: &Path) -> Result<File, Failure> {
 
 fn not_written(name: &Path, error: &io::Error) -> Failure {
     Failure::new(format_args!("writing {}: {error}; choose another file", name.display()))
-}
-
-/// Prints a value.
-pub(super) fn json(value: &Value) -> Result<(), Failure> {
-    say!("{}", serde_json::to_string_pretty(value)?);
-    Ok(())
 }

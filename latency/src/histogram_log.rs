@@ -36,6 +36,12 @@ impl Histogram {
     }
 
     /// Counts what another histogram counted.
+    pub fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts).expect("all histograms are of one range");
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Counts what another histogram counted, perhaps in another process.
     ///
     /// # Errors
     /// The bytes are not from [`to_bytes`](Self::to_bytes). Nothing was counted.

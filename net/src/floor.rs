@@ -85,7 +85,7 @@ fn round_trips<E: End + Send>(near: E, far: E, cpu_a: usize, cpu_b: usize, count
         make: || Ok(Echo::new(far, clock, MESSAGE_LENGTH)),
         read: drop,
     };
-    measure::both(near, far, placement, Idle::Spin)?;
+    measure::both(near, far, placement, Idle::Spin, || false)?;
     Ok(samples)
 }
 

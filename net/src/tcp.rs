@@ -5,6 +5,7 @@ use crate::options::{self, QuickAck, Readback, TcpOptions};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
+use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use types::Duration;
 
@@ -42,6 +43,26 @@ pub enum Received {
     Nothing,
     /// The peer closed its side; nothing will come any more.
     Closed,
+}
+
+/// What was sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Retransmits {
+    /// In all.
+    pub total: u64,
+    /// Of those, the ones that the peer had already, as far as it told us.
+    pub spurious: u64,
+}
+
+impl Add for Retransmits {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            total: self.total + other.total,
+            spurious: self.spurious + other.spurious,
+        }
+    }
 }
 
 impl TcpListener {
@@ -214,8 +235,14 @@ impl TcpStream {
     ///
     /// # Errors
     /// The kernel does not say.
-    pub fn retransmits(&self) -> io::Result<u32> {
-        Ok(options::tcp_info(self.stream.as_fd())?.tcpi_total_retrans)
+    pub fn retransmits(&self) -> io::Result<Retransmits> {
+        let info = options::tcp_info(self.stream.as_fd())?;
+        let total = u64::from(info.tcpi_total_retrans);
+        Ok(Retransmits {
+            total,
+            // The peer tells by a duplicate SACK (RFC 2883). The network may double a segment, too.
+            spurious: u64::from(info.tcpi_dsack_dups).min(total),
+        })
     }
 
     /// Bytes that were sent here and that the peer has not acknowledged: a system call.

@@ -8,6 +8,7 @@ use crate::datagram::Datagram;
 use crate::error::SetupError;
 use crate::options::Readback;
 use crate::paths::Paths;
+use crate::tcp::Retransmits;
 use crate::xdp::XdpTable;
 use proto::ltp::{Config, Redundancy, Role};
 use std::io;
@@ -173,13 +174,13 @@ impl<D: Datagram> AnyLink<D> {
 }
 
 impl<D: Datagram> AnyLink<D> {
-    /// Segments that the kernel sent again on the connection that a TCP link has now: a system call. 0 for LTP, which
+    /// Segments that the kernel sent again on the connection that a TCP link has now: a system call. None for LTP, which
     /// repairs by itself and counts it.
     #[must_use]
-    pub fn kernel_retransmits(&self) -> u64 {
+    pub fn kernel_retransmits(&self) -> Retransmits {
         match self {
             Self::Tcp(link) => link.kernel_retransmits(),
-            Self::Ltp(_) => 0,
+            Self::Ltp(_) => Retransmits::default(),
         }
     }
 }

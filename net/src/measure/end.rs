@@ -5,7 +5,7 @@ use crate::carrier::Carrier;
 use crate::datagram::Datagram;
 use crate::link::{AnyLink, Link, LinkEvent};
 use crate::options::Readback;
-use crate::tcp::{Received, TcpListener, TcpStream};
+use crate::tcp::{Received, Retransmits, TcpListener, TcpStream};
 use std::io;
 use types::Timestamp;
 
@@ -39,7 +39,7 @@ pub trait End {
     fn is_drained(&self) -> bool;
 
     /// Messages or segments sent again, by this end.
-    fn retransmits(&self) -> u64;
+    fn retransmits(&self) -> Retransmits;
 }
 
 /// A bare TCP socket: messages of a fixed length and nothing around them.
@@ -162,9 +162,9 @@ impl End for BareTcp {
         self.output.is_empty() && stream.is_some_and(|stream| stream.unacknowledged().is_ok_and(|bytes| bytes == 0))
     }
 
-    fn retransmits(&self) -> u64 {
+    fn retransmits(&self) -> Retransmits {
         let stream = self.stream.as_ref();
-        stream.and_then(|stream| stream.retransmits().ok()).map_or(0, u64::from)
+        stream.and_then(|stream| stream.retransmits().ok()).unwrap_or_default()
     }
 }
 
@@ -234,8 +234,8 @@ impl<D: Datagram> End for BareDatagrams<D> {
         self.queued == 0
     }
 
-    fn retransmits(&self) -> u64 {
-        0
+    fn retransmits(&self) -> Retransmits {
+        Retransmits::default()
     }
 }
 
@@ -300,8 +300,13 @@ impl End for Linked {
         self.link.room() == self.window
     }
 
-    fn retransmits(&self) -> u64 {
-        self.link.counters().retransmitted + self.link.kernel_retransmits()
+    fn retransmits(&self) -> Retransmits {
+        let counters = self.link.counters();
+        self.link.kernel_retransmits()
+            + Retransmits {
+                total: counters.retransmitted,
+                spurious: counters.retransmits_spurious,
+            }
     }
 }
 
@@ -353,7 +358,7 @@ impl End for AnyEnd {
         with!(self, end => end.is_drained())
     }
 
-    fn retransmits(&self) -> u64 {
+    fn retransmits(&self) -> Retransmits {
         with!(self, end => end.retransmits())
     }
 }

@@ -97,8 +97,8 @@ pub struct Part<M, R> {
     pub read: R,
 }
 
-/// Makes and runs both sides until the near one is done; the far one is made first where they share a thread. The caller's
-/// thread only waits. Gives what was read off each.
+/// Makes and runs both sides until the near one is done, or `is_over` says to stop; the far one is made first where they
+/// share a thread. The caller's thread only waits. Gives what was read off each.
 ///
 /// # Errors
 /// A CPU is not permitted, or a side cannot be made or fails.
@@ -107,13 +107,14 @@ pub fn both<N: Side, F: Side, A: Send, B: Send>(
     far: Part<impl FnOnce() -> io::Result<F> + Send, impl FnOnce(F) -> B + Send>,
     placement: Placement,
     idle: Idle,
+    is_over: impl Fn() -> bool + Sync,
 ) -> io::Result<(A, B)> {
     let (near_cpu, far_cpu) = match placement {
         Placement::Two(near_cpu, far_cpu) => (near_cpu, far_cpu),
         Placement::One(cpu) => {
             return on_cpu(cpu, || {
                 let (mut far_side, mut near_side) = ((far.make)()?, (near.make)()?);
-                take_turns(&mut near_side, &mut far_side, idle)?;
+                take_turns(&mut near_side, &mut far_side, idle, &is_over)?;
                 Ok(((near.read)(near_side), (far.read)(far_side)))
             });
         }
@@ -132,7 +133,7 @@ pub fn both<N: Side, F: Side, A: Send, B: Send>(
             let _ending = Ending(&done);
             cpu::pin(near_cpu)?;
             let mut side = (near.make)()?;
-            run_near(&mut side, idle, || done.load(Ordering::Relaxed))?;
+            run_near(&mut side, idle, || done.load(Ordering::Relaxed) || is_over())?;
             Ok((near.read)(side))
         });
         let asked: io::Result<A> = asking.join().expect("the near thread does not panic");
@@ -165,23 +166,18 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Runs the near side until it is done, or until `gave_up` says that the far side is gone.
+/// Runs the near side until it is done, or until `is_over` says to stop where it is.
 ///
 /// # Errors
-/// The side fails, or it was given up.
-pub fn run_near<N: Side>(near: &mut N, idle: Idle, mut gave_up: impl FnMut() -> bool) -> io::Result<()> {
-    loop {
+/// The side fails.
+pub fn run_near<N: Side>(near: &mut N, idle: Idle, mut is_over: impl FnMut() -> bool) -> io::Result<()> {
+    while !is_over() {
         match near.turn()? {
-            Turn::Done => return Ok(()),
+            Turn::Done => break,
             turn => idle.rest(turn),
         }
-        if gave_up() {
-            return Err(io::Error::new(
-                io::ErrorKind::ConnectionAborted,
-                "the far side ended early",
-            ));
-        }
     }
+    Ok(())
 }
 
 /// Runs the far side until `is_over` says that the near side is done and nothing more comes.
@@ -214,16 +210,17 @@ fn drain<F: Side>(far: &mut F) -> io::Result<()> {
     Ok(())
 }
 
-fn take_turns<N: Side, F: Side>(near: &mut N, far: &mut F, idle: Idle) -> io::Result<()> {
-    loop {
+fn take_turns<N: Side, F: Side>(near: &mut N, far: &mut F, idle: Idle, is_over: impl Fn() -> bool) -> io::Result<()> {
+    while !is_over() {
         let asked = near.turn()?;
         let answered = far.turn()?;
         match (asked, answered) {
-            (Turn::Done, _) => return drain(far),
+            (Turn::Done, _) => break,
             (Turn::Idle, Turn::Idle) => idle.rest(Turn::Idle),
             _ => {}
         }
     }
+    drain(far)
 }
 
 fn is_hang_up(error: &io::Error) -> bool {

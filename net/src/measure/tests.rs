@@ -4,6 +4,7 @@ use super::*;
 use crate::carrier::{Carrier, CarrierConfig};
 use crate::link::{AnyLink, LinkConfig, LinkEnd, LtpLinkConfig, Resume, TcpLinkConfig};
 use crate::options::{TcpOptions, UdpOptions};
+use crate::tcp::Retransmits;
 use crate::{cpu, floor};
 use proto::ltp;
 use proto::soup::{Password, SessionName, UserName};
@@ -64,8 +65,8 @@ impl End for &Mirror {
         true
     }
 
-    fn retransmits(&self) -> u64 {
-        0
+    fn retransmits(&self) -> Retransmits {
+        Retransmits::default()
     }
 }
 
@@ -252,7 +253,7 @@ fn every_end_goes_round_by_turns_and_in_two_threads() {
             make: || Ok(Echo::new(far(), clock, SIZE)),
             read: drop,
         };
-        let (counts, ()) = both(near, far, placement, Idle::Backoff).unwrap();
+        let (counts, ()) = both(near, far, placement, Idle::Backoff, || false).unwrap();
         assert_eq!((counts.answered, samples), (50, 50), "{kind:?} {placement:?}");
     }
 }
@@ -271,7 +272,7 @@ fn a_stream_arrives_whole_where_the_carrier_repairs() {
             make: || Ok(Sink::new(far(), clock, SIZE, |_: Duration| ways += 1)),
             read: |far: Sink<_, _, _>| far.received().0,
         };
-        let (sent, received) = both(near, far, Placement::One(cpu::permitted()[0]), Idle::Spin).unwrap();
+        let (sent, received) = both(near, far, Placement::One(cpu::permitted()[0]), Idle::Spin, || false).unwrap();
         assert!(received > 0);
         assert!(kind == Kind::Udp || received == sent, "{kind:?}: {received} of {sent}");
         assert_eq!(ways, received);

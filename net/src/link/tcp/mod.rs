@@ -37,7 +37,7 @@ use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkV
 use crate::buffer::StreamBuffer;
 use crate::error::SetupError;
 use crate::options::Readback;
-use crate::tcp::{Received, TcpListener, TcpStream};
+use crate::tcp::{Received, Retransmits, TcpListener, TcpStream};
 use acceptor::{Acceptor, Candidate};
 use ack::{parse_ack, write_ack};
 pub(super) use connector::Connector;
@@ -191,12 +191,11 @@ impl TcpLink {
         self.live.as_ref().map(|live| live.stream.readback())
     }
 
-    /// Segments that the kernel sent again on the connection there is; 0 without one. A system call.
+    /// Segments that the kernel sent again on the connection there is; none without one. A system call.
     #[must_use]
-    pub fn kernel_retransmits(&self) -> u64 {
+    pub fn kernel_retransmits(&self) -> Retransmits {
         let live = self.live.as_ref();
-        live.and_then(|live| live.stream.retransmits().ok())
-            .map_or(0, u64::from)
+        live.and_then(|live| live.stream.retransmits().ok()).unwrap_or_default()
     }
 
     /// What happened but for messages.
