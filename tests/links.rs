@@ -274,3 +274,46 @@ fn a_gateway_without_an_exchange_and_one_with_an_exchange_of_another_transport_s
     gateway.stop();
     exchange.stop();
 }
+
+#[test]
+fn a_login_over_tcp_that_is_refused_names_who_and_why_at_both_ends() {
+    let market = Market::new(1, "tcp");
+    market.change("gateway.toml", "password = \"secret\"", "password = \"guess\"");
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.start("gateway", &["gateway", "-c", "gateway.toml"]);
+    let why = "user or password are others than those configured";
+    gateway.wait_for(&format!(
+        "venue link does not come up: venue sim, shard 0: refused by the peer: {why}"
+    ));
+    gateway.wait_for("refused by the peer; last refused by the peer");
+    exchange.wait_for("link refuses");
+    exchange.wait_for(&format!("(user gate1): {why}"));
+    gateway.stop();
+    exchange.stop();
+}
+
+/// The exchange has lost its journal, and the gateway has not: neither can go on, and both say the numbers.
+#[test]
+fn journals_that_contradict_each_other_are_told_apart_from_a_wrong_login() {
+    for transport in ["ltp", "tcp"] {
+        let market = Market::new(1, transport);
+        let mut exchange = market.exchange("exchange");
+        let mut gateway = market.gateway("gateway");
+        let mut trader = Trader::new("taker", 2, market.native[0]);
+        trader.connect();
+        for _ in 0..10 {
+            trader.order(Side::Buy, 1, "100");
+        }
+        trader.wait("an answer to each", |trader| trader.orders.len() == 10);
+        gateway.stop();
+        exchange.stop();
+        fs::remove_dir_all(market.path("exchange-journal")).expect("a journal");
+        let mut exchange = market.exchange("exchange-again");
+        let mut gateway = market.start("gateway-again", &["gateway", "-c", "gateway.toml"]);
+        let why = "message 11 wanted, the next to be sent is 1: the refusing end has lost messages that it had sent";
+        gateway.wait_for(&format!("refused by the peer: {why}"));
+        exchange.wait_for(&format!("peer cannot be served: {why}"));
+        gateway.stop();
+        exchange.stop();
+    }
+}

@@ -81,13 +81,16 @@ pub enum Refusal {
     },
     /// The peer has put several messages into a datagram, and this end takes one.
     Packed,
+    /// User or password are others than this end's: of links over TCP, which give LTP's reasons too.
+    Credentials,
     /// A reason that this version does not know.
     Unknown(u16),
 }
 
 impl Refusal {
     /// Its number on the wire.
-    pub(super) const fn number(self) -> u16 {
+    #[must_use]
+    pub const fn number(self) -> u16 {
         match self {
             Self::Version { .. } => 1,
             Self::Session { .. } => 2,
@@ -102,12 +105,14 @@ impl Refusal {
             Self::Header { .. } => 11,
             Self::Copies { .. } => 12,
             Self::Packed => 13,
+            Self::Credentials => 14,
             Self::Unknown(number) => number,
         }
     }
 
     /// What was given and what it was measured against, on the wire.
-    pub(super) fn details(self) -> (u64, u64) {
+    #[must_use]
+    pub fn details(self) -> (u64, u64) {
         match self {
             Self::Version { given, held } | Self::Header { given, held } => (given.into(), held.into()),
             Self::Session { given, held } | Self::MessageLength { given, held } => (given.into(), held.into()),
@@ -118,12 +123,13 @@ impl Refusal {
             Self::NumbersBehind { given, wanted } => (given.0, wanted.0),
             Self::Copies { given } => (given.into(), 1),
             Self::Packed => (0, 1),
-            Self::UnknownNegotiation | Self::Parameters | Self::Unknown(_) => (0, 0),
+            Self::UnknownNegotiation | Self::Parameters | Self::Credentials | Self::Unknown(_) => (0, 0),
         }
     }
 
     /// From its parts on the wire. A detail that cannot be one of its reason makes the reason unknown.
-    pub(super) fn from_wire(number: u16, given: u64, held: u64) -> Self {
+    #[must_use]
+    pub fn from_wire(number: u16, given: u64, held: u64) -> Self {
         Self::known(number, given, held).unwrap_or(Self::Unknown(number))
     }
 
@@ -168,6 +174,7 @@ impl Refusal {
                 given: given.try_into().ok()?,
             },
             13 => Self::Packed,
+            14 => Self::Credentials,
             _ => return None,
         })
     }
@@ -200,6 +207,7 @@ impl fmt::Display for Refusal {
             Self::Header { given, held } => write!(f, "headers of {given} bytes offered, {held} configured"),
             Self::Copies { given } => write!(f, "each datagram is sent {given} times, and taken once"),
             Self::Packed => f.write_str("several messages in a datagram, where one is taken"),
+            Self::Credentials => f.write_str("user or password are others than those configured"),
             Self::Unknown(number) => write!(f, "reason {number}, which this version does not know"),
         }
     }
@@ -238,6 +246,7 @@ mod tests {
             Refusal::Header { given: 8, held: 16 },
             Refusal::Copies { given: 2 },
             Refusal::Packed,
+            Refusal::Credentials,
             Refusal::Unknown(999),
         ] {
             let (given, held) = refusal.details();

@@ -31,6 +31,8 @@ pub(super) struct Session {
     /// When the initiator calls again.
     retry_at: Timestamp,
     retry_interval: Duration,
+    /// How long the initiator waits after the next refusal.
+    refused_interval: Duration,
     reply: Reply,
 }
 
@@ -124,6 +126,7 @@ impl Session {
             attempts: 0,
             retry_at: NEVER,
             retry_interval: RETRY_FIRST,
+            refused_interval: RETRY_REFUSED_FIRST,
             reply: Reply::None,
         };
         if role == Role::Initiator {
@@ -182,6 +185,13 @@ impl Session {
         self.epoch = self.seed.saturating_add(self.attempts);
         self.retry_at = at;
         self.retry_interval = RETRY_FIRST;
+    }
+
+    /// Begins a new attempt after a refusal that a person has to look at: later each time, because the other end may have
+    /// believed to be up meanwhile.
+    fn negotiate_after_refusal(&mut self, now: Timestamp) {
+        self.negotiate(now + self.refused_interval);
+        self.refused_interval = Duration((2 * self.refused_interval.0).min(RETRY_REFUSED_LAST.0));
     }
 
     /// What the key of this session is made of.
@@ -354,6 +364,7 @@ impl Session {
             return self.give_up(now, refusal);
         }
         self.state = State::Up;
+        self.refused_interval = RETRY_REFUSED_FIRST;
         self.retry_at = NEVER;
         Outcome::Up(*peer)
     }
@@ -369,7 +380,7 @@ impl Session {
             (Role::Acceptor, _) => self.state = State::Listening,
             // The acceptor restarted between the steps.
             (Role::Initiator, Refusal::UnknownNegotiation) => self.negotiate(now + RETRY_FIRST),
-            (Role::Initiator, _) => self.negotiate(now + RETRY_REFUSED),
+            (Role::Initiator, _) => self.negotiate_after_refusal(now),
         }
         Outcome::RefusedByPeer(refusal)
     }
@@ -399,7 +410,7 @@ impl Session {
         let outcome = self.refuse(self.initiator_nonce, self.acceptor_nonce, refusal);
         match self.role {
             Role::Acceptor => self.state = State::Listening,
-            Role::Initiator => self.negotiate(now + RETRY_REFUSED),
+            Role::Initiator => self.negotiate_after_refusal(now),
         }
         outcome
     }
@@ -538,5 +549,6 @@ const fn mix(number: u64) -> u64 {
 const RETRY_FIRST: Duration = Duration::from_millis(1);
 const RETRY_LAST: Duration = Duration::from_millis(10);
 
-/// How long an initiator waits after a refusal that a person has to look at.
-const RETRY_REFUSED: Duration = Duration::from_millis(100);
+/// How long an initiator waits after a refusal that a person has to look at; it doubles with each, up to the last.
+const RETRY_REFUSED_FIRST: Duration = Duration::from_millis(100);
+const RETRY_REFUSED_LAST: Duration = Duration::from_secs(5);

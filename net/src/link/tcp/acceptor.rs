@@ -1,8 +1,10 @@
 //! The acceptor's way to a connection: accept whoever comes, wait for the login, hand it to the link to decide.
 
+use super::refusal::{letter, write_refusal};
 use crate::link::LinkCounters;
 use crate::tcp::{Received, TcpListener, TcpStream};
-use proto::soup::{Login, LoginRefusal, Packet, ServerEvent, ServerSession, Timing, parse};
+use proto::ltp::Refusal;
+use proto::soup::{Login, Packet, ServerEvent, ServerSession, Timing, parse};
 use std::net::SocketAddr;
 use types::{Duration, Timestamp};
 
@@ -164,12 +166,16 @@ impl Candidate {
         (self.login, self.stream, self.session)
     }
 
-    /// Answers that the login is refused, and closes the connection.
-    pub(super) fn refuse(mut self, refusal: LoginRefusal) {
-        let mut out = [0; PENDING_BYTES];
-        let length = self.session.reject(refusal, &mut out);
+    /// Answers that the login is refused and why, and closes the connection.
+    pub(super) fn refuse(mut self, refusal: Refusal) {
+        let mut out = [0; ANSWER_BYTES];
+        let mut length = write_refusal(refusal, &mut out);
+        length += self.session.reject(letter(refusal), &mut out[length..]);
         // A peer that is gone needs no answer.
         let _ = self.stream.send(&out[..length]);
         self.stream.close();
     }
 }
+
+/// Room for the answer to a login that is refused.
+const ANSWER_BYTES: usize = 128;

@@ -18,6 +18,8 @@ pub(in crate::link) struct Connector {
     retry_max: Duration,
     /// The pause after the next failure.
     retry_after: Duration,
+    /// The next failure is a refusal.
+    is_refused: bool,
     attempt: Attempt,
 }
 
@@ -43,6 +45,7 @@ impl Connector {
             retry_min: retry.0,
             retry_max: retry.1,
             retry_after: retry.0,
+            is_refused: false,
             attempt: Attempt::Waiting { until: Timestamp::NONE },
         }
     }
@@ -78,14 +81,24 @@ impl Connector {
         self.retry_after = self.retry_min;
     }
 
+    /// One of the ends refuses, and a person has to look: the pause that follows may be longer than those after other
+    /// failures, because the other end may have believed to be up meanwhile.
+    pub(in crate::link) const fn on_refusal(&mut self) {
+        self.is_refused = true;
+    }
+
     /// The connection, or the attempt at one, is gone: pause, then try again.
     pub(in crate::link) fn on_down(&mut self, now: Timestamp) {
-        self.attempt = Attempt::Waiting {
-            until: now + self.retry_after,
-        };
-        self.retry_after = Duration((self.retry_after.0 * 2).min(self.retry_max.0));
+        let is_refused = std::mem::take(&mut self.is_refused);
+        let longest = if is_refused { RETRY_REFUSED_LAST } else { self.retry_max };
+        let pause = Duration(self.retry_after.0.min(longest.0));
+        self.attempt = Attempt::Waiting { until: now + pause };
+        self.retry_after = Duration((2 * pause.0).min(longest.0));
     }
 }
+
+/// Longest pause after a refusal.
+const RETRY_REFUSED_LAST: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

@@ -26,6 +26,7 @@ mod ack;
 mod config;
 mod connector;
 mod outbox;
+mod refusal;
 mod ring;
 mod session;
 #[cfg(test)]
@@ -42,7 +43,9 @@ use acceptor::{Acceptor, Candidate};
 use ack::{parse_ack, write_ack};
 pub(super) use connector::Connector;
 use outbox::Outbox;
-use proto::soup::{ClientSession, HEADER_LENGTH, Login, LoginRefusal, parse};
+use proto::ltp::Refusal;
+use proto::soup::{ClientSession, HEADER_LENGTH, Login, SessionName, parse};
+use refusal::write_refusal;
 use session::{Incoming, Role, Session};
 use std::io;
 use std::net::SocketAddr;
@@ -259,23 +262,14 @@ impl TcpLink {
     /// Acceptor: somebody wants to log in.
     fn decide(&mut self, now: Timestamp, candidate: Candidate) -> Option<LinkEvent> {
         let login = candidate.login;
-        let refusal = if login.user_name != self.config.user_name || login.password != self.config.password {
-            Some(LoginRefusal::NotAuthorized)
-        } else if login.session != self.config.session {
-            Some(LoginRefusal::SessionNotAvailable)
-        } else {
-            None
-        };
-        if let Some(refusal) = refusal {
-            self.counters.refused += 1;
-            candidate.refuse(refusal);
+        if let Err(refusal) = self.check(&login) {
+            self.refuse(candidate, refusal);
             return None;
         }
-        if let Err(reason) = self.outbox.resume(login.sequence) {
+        if let Err(refusal) = self.outbox.resume(login.sequence) {
             // It is the peer, so its old connection is dead; but it cannot go on.
-            self.counters.refused += 1;
-            candidate.refuse(LoginRefusal::SessionNotAvailable);
-            return self.down(now, reason);
+            self.refuse(candidate, refusal);
+            return self.down(now, DownReason::Incompatible(refusal));
         }
         let replaces = self.disconnect(now);
         self.adopt(now, candidate);
@@ -285,6 +279,31 @@ impl TcpLink {
             return Some(LinkEvent::Down(DownReason::Replaced));
         }
         Some(self.up())
+    }
+
+    /// Acceptor: whether it is the peer that wants to log in, for this session.
+    fn check(&self, login: &Login) -> Result<(), Refusal> {
+        if login.user_name != self.config.user_name || login.password != self.config.password {
+            return Err(Refusal::Credentials);
+        }
+        if login.session != self.config.session {
+            // A link's session is a number; what is none is 0, which no session has.
+            let number = |name: SessionName| name.as_str().parse().unwrap_or(0);
+            let (given, held) = (number(login.session), number(self.config.session));
+            return Err(Refusal::Session { given, held });
+        }
+        Ok(())
+    }
+
+    /// Acceptor: answers that the login is refused, and why.
+    fn refuse(&mut self, candidate: Candidate, reason: Refusal) {
+        self.counters.refused += 1;
+        self.refused = Some(RefusedPeer {
+            from: Some(candidate.from),
+            user: Some(candidate.login.user_name),
+            reason,
+        });
+        candidate.refuse(reason);
     }
 
     /// Acceptor: this connection is the link's from now on.
@@ -316,8 +335,16 @@ impl TcpLink {
 
     /// The connection, or the attempt at one, is over. Gives the event if the owner has not heard it yet.
     fn down(&mut self, now: Timestamp, reason: DownReason) -> Option<LinkEvent> {
-        if reason == DownReason::Malformed {
-            self.counters.malformed += 1;
+        match reason {
+            DownReason::Malformed => self.counters.malformed += 1,
+            DownReason::Incompatible(refusal) => self.tell(refusal),
+            DownReason::RefusedBecause(_) | DownReason::Refused => self.counters.refused_by_peer += 1,
+            _ => {}
+        }
+        if is_refusal(reason)
+            && let Opener::Initiator(connector) = &mut self.opener
+        {
+            connector.on_refusal();
         }
         if self.disconnect(now) {
             self.counters.downs += 1;
@@ -326,6 +353,23 @@ impl TcpLink {
         }
         self.told = Some(reason);
         Some(LinkEvent::Down(reason))
+    }
+
+    /// Tells the peer of the connection there is why this end refuses it.
+    fn tell(&mut self, reason: Refusal) {
+        let Some(live) = &mut self.live else { return };
+        self.counters.refused += 1;
+        self.refused = Some(RefusedPeer {
+            from: Some(live.peer),
+            user: None,
+            reason,
+        });
+        if self.control.is_empty() && self.outbox.is_between_packets() {
+            let mut packet = [0; CONTROL_BYTES];
+            let length = write_refusal(reason, &mut packet);
+            // A peer that is gone needs no answer.
+            let _ = live.stream.send(&packet[..length]);
+        }
     }
 
     /// Drops the connection and everything half done on it. Gives whether it was up.
@@ -337,6 +381,20 @@ impl TcpLink {
             connector.on_down(now);
         }
         self.live.take().is_some_and(|live| live.state == State::Up)
+    }
+
+    /// The peer has hung up, as a send found out. What it had sent before may say why.
+    fn last_words(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
+        if let Some(live) = &mut self.live {
+            live.drained = false;
+        }
+        match self.receive(now, buffer) {
+            Ok(event) => event,
+            Err(reason) => {
+                self.failed = Some(reason);
+                None
+            }
+        }
     }
 
     /// Handles packets until one gives an event, receiving when none is left.
@@ -378,7 +436,8 @@ impl TcpLink {
                     None
                 }
                 (State::Accepted, Incoming::Ack(count)) => {
-                    self.outbox.resume(count.saturating_add(1))?;
+                    let resumed = self.outbox.resume(count.saturating_add(1));
+                    resumed.map_err(DownReason::Incompatible)?;
                     live.state = State::Up;
                     live.progress = now;
                     Some(LinkEvent::Up)
@@ -491,8 +550,8 @@ impl Link for TcpLink {
     }
 
     fn not_recalled(&mut self, sequence: SequenceNumber) {
-        if let Some(reason) = self.outbox.miss(sequence.0) {
-            self.failed = Some(reason);
+        if let Some(refusal) = self.outbox.miss(sequence.0) {
+            self.failed = Some(DownReason::Incompatible(refusal));
         }
     }
 
@@ -501,6 +560,11 @@ impl Link for TcpLink {
             buffer.len() >= self.config.max_message,
             "the buffer holds the longest message"
         );
+        if self.failed == Some(DownReason::Closed)
+            && let Some(event) = self.last_words(now, buffer)
+        {
+            return Some(event);
+        }
         if let Some(event) = self.poll_change(now) {
             return Some(event);
         }
@@ -583,6 +647,14 @@ impl Inbox {
         let waiting = self.received - self.acknowledged;
         waiting >= self.ack_every || (waiting > 0 && now.since(self.acknowledged_at) >= self.ack_after)
     }
+}
+
+/// Whether a person has to look before it can be otherwise.
+const fn is_refusal(reason: DownReason) -> bool {
+    matches!(
+        reason,
+        DownReason::Incompatible(_) | DownReason::RefusedBecause(_) | DownReason::Refused
+    )
 }
 
 fn io_reason(error: &io::Error) -> DownReason {

@@ -9,6 +9,7 @@ use super::session::Role;
 use crate::buffer::StreamBuffer;
 use crate::link::{DownReason, LinkCounters};
 use crate::tcp::TcpStream;
+use proto::ltp::Refusal;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use types::SequenceNumber;
@@ -96,7 +97,7 @@ impl Outbox {
     }
 
     /// A connection begins on which the peer wants `wanted` next. What is below, it has; it may have had more.
-    pub(super) fn resume(&mut self, wanted: u64) -> Result<(), DownReason> {
+    pub(super) fn resume(&mut self, wanted: u64) -> Result<(), Refusal> {
         assert!(self.ring.is_whole(), "the messages restored end below the next number");
         if wanted < self.gone_below || wanted > self.sent + 1 {
             return Err(self.unresumable(wanted));
@@ -110,12 +111,14 @@ impl Outbox {
         Ok(())
     }
 
-    fn unresumable(&self, wanted: u64) -> DownReason {
-        DownReason::Unresumable {
-            wanted: SequenceNumber(wanted),
-            oldest: SequenceNumber(self.ring.first()),
-            next: SequenceNumber(self.sent + 1),
+    fn unresumable(&self, wanted: u64) -> Refusal {
+        let next = SequenceNumber(self.sent + 1);
+        let wanted = SequenceNumber(wanted);
+        if wanted > next {
+            return Refusal::NumbersAhead { wanted, next };
         }
+        let oldest = SequenceNumber(self.ring.first());
+        Refusal::MessagesGone { wanted, oldest }
     }
 
     /// Whether this connection still lacks messages from before the ring.
@@ -147,7 +150,7 @@ impl Outbox {
     }
 
     /// The owner cannot bring back a message. Gives why the connection ends, if it is the next one asked for.
-    pub(super) fn miss(&mut self, number: u64) -> Option<DownReason> {
+    pub(super) fn miss(&mut self, number: u64) -> Option<Refusal> {
         self.is_awaited(number).then(|| {
             self.gone_below = number + 1;
             self.unresumable(self.acknowledged)
@@ -176,6 +179,11 @@ impl Outbox {
         self.acknowledged = self.acknowledged.max(count + 1);
         self.ring.release_below(count + 1);
         Ok(news)
+    }
+
+    /// Whether no packet has left in part: another one may follow.
+    pub(super) const fn is_between_packets(&self) -> bool {
+        self.partial == 0
     }
 
     /// Whether the peer has acknowledged everything that left on this connection.

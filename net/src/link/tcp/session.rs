@@ -1,9 +1,12 @@
 //! The Soup session of either end, in the words of the link.
 
 use super::ack::parse_ack;
+use super::refusal::parse_refusal;
 use crate::link::DownReason;
+use proto::ltp::Refusal;
 use proto::soup::{
-    ClientEvent, ClientSession, Packet, ServerEvent, ServerSession, SoupError, write_sequenced, write_unsequenced,
+    ClientEvent, ClientSession, LoginRefusal, Packet, ServerEvent, ServerSession, SoupError, write_sequenced,
+    write_unsequenced,
 };
 use types::Timestamp;
 
@@ -52,9 +55,14 @@ impl Session {
     pub(super) fn on_packet<'a>(&mut self, now: Timestamp, packet: Packet<'a>) -> Result<Incoming<'a>, DownReason> {
         match self {
             Self::Client(session) => match session.on_packet(now, packet).map_err(reason)? {
-                None | Some(ClientEvent::Debug(_)) => Ok(Incoming::Nothing),
+                None => Ok(Incoming::Nothing),
+                Some(ClientEvent::Debug(text)) => on_text(text),
                 Some(ClientEvent::Accepted { .. }) => Ok(Incoming::Accepted),
-                Some(ClientEvent::Rejected(_)) => Err(DownReason::Refused),
+                // A server that gives no better reason before.
+                Some(ClientEvent::Rejected(LoginRefusal::NotAuthorized)) => {
+                    Err(DownReason::RefusedBecause(Refusal::Credentials))
+                }
+                Some(ClientEvent::Rejected(LoginRefusal::SessionNotAvailable)) => Err(DownReason::Refused),
                 Some(ClientEvent::Message { payload, .. }) => Ok(Incoming::Message(payload)),
                 Some(ClientEvent::Unsequenced(payload)) => {
                     parse_ack(payload).map(Incoming::Ack).ok_or(DownReason::Malformed)
@@ -62,7 +70,8 @@ impl Session {
                 Some(ClientEvent::EndOfSession) => Err(DownReason::Closed),
             },
             Self::Server(session) => match session.on_packet(now, packet).map_err(reason)? {
-                None | Some(ServerEvent::Debug(_)) => Ok(Incoming::Nothing),
+                None => Ok(Incoming::Nothing),
+                Some(ServerEvent::Debug(text)) => on_text(text),
                 // The session allows one login, and that was before the link took it over.
                 Some(ServerEvent::Login(_)) => Err(DownReason::Malformed),
                 Some(ServerEvent::Message(payload)) => {
@@ -88,6 +97,14 @@ impl Session {
             Self::Client(session) => session.on_sent(now),
             Self::Server(session) => session.on_sent(now, messages),
         }
+    }
+}
+
+/// A text that is no reason is for people.
+fn on_text<'a>(text: &[u8]) -> Result<Incoming<'a>, DownReason> {
+    match parse_refusal(text) {
+        Some(refusal) => Err(DownReason::RefusedBecause(refusal)),
+        None => Ok(Incoming::Nothing),
     }
 }
 

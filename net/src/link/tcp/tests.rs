@@ -6,10 +6,11 @@ use super::*;
 use crate::allocation::allocations;
 use crate::options::{QuickAck, TcpOptions};
 use proto::soup::{
-    MAX_PACKET_LENGTH, MAX_PAYLOAD_LENGTH, Packet, Password, SessionName, Timing, UserName, write_client_heartbeat,
-    write_login_request, write_unsequenced,
+    LoginRefusal, MAX_PACKET_LENGTH, MAX_PAYLOAD_LENGTH, Packet, Password, SessionName, Timing, UserName,
+    write_client_heartbeat, write_login_rejected, write_login_request, write_unsequenced,
 };
 use std::collections::VecDeque;
+use std::io::Write;
 
 /// Turns after which a test has hung. Loopback needs a handful; a busy machine may need thousands.
 const TURNS_MAX: usize = 3_000_000;
@@ -53,7 +54,7 @@ fn config(end: LinkEnd) -> TcpLinkConfig {
             end,
             UserName::new(b"gate1").unwrap(),
             Password::new(b"secret").unwrap(),
-            SessionName::new(b"LINK1").unwrap(),
+            SessionName::new(b"1").unwrap(),
         )
     }
 }
@@ -476,18 +477,64 @@ fn strangers_do_not_disturb_the_link_nor_keep_the_peer_out() {
 
 #[test]
 fn a_wrong_login_is_refused_told_once_and_counted() {
-    for wrong in [
-        |config: &mut TcpLinkConfig| config.password = Password::new(b"guess").unwrap(),
-        |config: &mut TcpLinkConfig| config.user_name = UserName::new(b"other").unwrap(),
-        |config: &mut TcpLinkConfig| config.session = SessionName::new(b"LINK2").unwrap(),
-    ] {
+    type Change = fn(&mut TcpLinkConfig);
+    let session = Refusal::Session { given: 2, held: 1 };
+    let cases: [(Change, Refusal); 3] = [
+        (
+            |config| config.password = Password::new(b"guess").unwrap(),
+            Refusal::Credentials,
+        ),
+        (
+            |config| config.user_name = UserName::new(b"other").unwrap(),
+            Refusal::Credentials,
+        ),
+        (|config| config.session = SessionName::new(b"2").unwrap(), session),
+    ];
+    for (wrong, reason) in cases {
         let mut acceptor = End::new(&listen());
         let mut config = connect(acceptor.link.local_addr().unwrap());
         wrong(&mut config);
         let mut initiator = End::new(&config);
         turns_until(&mut initiator, &mut acceptor, |_, b| b.link.counters().refused > 2);
-        assert_eq!(initiator.events, [LinkEvent::Down(DownReason::Refused)]);
+        assert_eq!(initiator.events, [LinkEvent::Down(DownReason::RefusedBecause(reason))]);
+        assert!(initiator.link.counters().refused_by_peer >= 2);
+        // A stranger's doing, and nothing that happens to the link.
         assert!(acceptor.events.is_empty());
+        let refused = acceptor.link.view().refused.unwrap();
+        assert_eq!((refused.user, refused.reason), (Some(config.user_name), reason));
+        assert!(refused.from.is_some());
+    }
+}
+
+/// What a server of Soup says that gives no reasons of ours.
+#[test]
+fn a_letter_alone_is_a_reason_too() {
+    for (letter, reason) in [
+        (
+            LoginRefusal::NotAuthorized,
+            DownReason::RefusedBecause(Refusal::Credentials),
+        ),
+        (LoginRefusal::SessionNotAvailable, DownReason::Refused),
+    ] {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut initiator = End::new(&connect(server.local_addr().unwrap()));
+        let mut packet = [0; 8];
+        let length = write_login_rejected(letter, &mut packet);
+        server.set_nonblocking(true).unwrap();
+        let mut connection = None;
+        for _ in 0..TURNS_MAX {
+            initiator.turn();
+            if connection.is_none()
+                && let Ok((mut stream, _)) = server.accept()
+            {
+                stream.write_all(&packet[..length]).unwrap();
+                connection = Some(stream);
+            }
+            if !initiator.events.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(initiator.events, [LinkEvent::Down(reason)]);
     }
 }
 
@@ -521,7 +568,7 @@ fn a_config_that_contradicts_itself_is_refused_with_its_session() {
         let mut config = listen();
         wrong(&mut config);
         let text = TcpLink::new(&config, Resume::START).unwrap_err().to_string();
-        assert!(text.starts_with("building link LINK1: "), "{text}");
+        assert!(text.starts_with("building link 1: "), "{text}");
     }
 }
 

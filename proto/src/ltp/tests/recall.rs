@@ -133,6 +133,24 @@ fn a_message_that_the_journal_does_not_have_is_refused_by_name() {
     assert!(acceptor.len() > 1 && acceptor.iter().all(|&reason| reason == there));
 }
 
+/// Each attempt is up at the acceptor before the initiator refuses it: so it comes again less and less often.
+#[test]
+fn an_initiator_that_refuses_makes_its_peer_come_and_go_at_growing_intervals() {
+    let mut pair = Pair::of(config(), config(), resume(9, 1), resume(1, 4));
+    pair.run_for(Duration::from_millis(5));
+    pair.ends[INITIATOR].not_recalled(SequenceNumber(4));
+    let mut ups = Vec::new();
+    for _ in 0..30 {
+        let before = pair.counters(ACCEPTOR).ups;
+        pair.run_for(Duration::from_secs(1));
+        ups.push(pair.counters(ACCEPTOR).ups - before);
+    }
+    // At 0.1, 0.3, 0.7, 1.5, 3.1, 6.3, and then every five seconds.
+    assert_eq!(ups[..7], [3, 1, 0, 1, 0, 0, 1]);
+    assert_eq!(ups.iter().sum::<u64>(), 10);
+    assert_eq!(pair.counters(ACCEPTOR).refused_by_peer, 11);
+}
+
 #[test]
 fn an_end_that_lost_what_it_had_sent_is_refused() {
     let mut pair = Pair::up();

@@ -58,49 +58,106 @@ fn a_peer_that_wants_what_the_journal_does_not_have_is_refused_with_the_numbers(
         let address = acceptor.link.local_addr().unwrap();
         initiator.link = TcpLink::new(&connect(address), wanting).unwrap();
         (initiator.recalls, acceptor.recalls) = (None, None);
-        let down = LinkEvent::Down(unresumable(5, 10, 10));
-        let told = |end: &End| end.events.contains(&down);
-        turns_until(&mut initiator, &mut acceptor, |a, b| told(a) || told(b));
+        let gone = Refusal::MessagesGone {
+            wanted: SequenceNumber(5),
+            oldest: SequenceNumber(10),
+        };
+        let (here, there) = told(gone);
         if is_acceptor {
+            turns_until(&mut initiator, &mut acceptor, |a, b| {
+                a.events.contains(&there) && b.events.contains(&here)
+            });
             // From now on it is refused before it is up.
-            let refused = LinkEvent::Down(DownReason::Refused);
-            turns_until(&mut initiator, &mut acceptor, |a, _| a.events.contains(&refused));
+            let refused = |end: &End| end.link.counters().refused > 2;
+            turns_until(&mut initiator, &mut acceptor, |_, b| refused(b));
             let ups = acceptor.events.iter().filter(|&&event| event == LinkEvent::Up).count();
             assert_eq!(ups, 1);
+        } else {
+            turns_until(&mut initiator, &mut acceptor, |a, b| {
+                a.events.contains(&here) && b.events.contains(&there)
+            });
         }
     }
 }
 
 #[test]
-fn an_end_that_lost_what_it_had_sent_refuses_with_the_numbers() {
+fn an_end_that_lost_what_it_had_sent_refuses_with_the_numbers_and_its_peer_hears_them() {
+    let ahead = Refusal::NumbersAhead {
+        wanted: SequenceNumber(10),
+        next: SequenceNumber(5),
+    };
+    let (here, there) = told(ahead);
     let (mut initiator, mut acceptor) = End::pair();
     acceptor.link = TcpLink::new(&listen(), resume(5, 1)).unwrap();
     let address = acceptor.link.local_addr().unwrap();
     initiator.link = TcpLink::new(&connect(address), resume(1, 10)).unwrap();
     turns_until(&mut initiator, &mut acceptor, |a, _| !a.events.is_empty());
-    assert_eq!(acceptor.events, [LinkEvent::Down(unresumable(10, 5, 5))]);
-    assert_eq!(initiator.events, [LinkEvent::Down(DownReason::Refused)]);
+    assert_eq!(acceptor.events, [here]);
+    assert_eq!(initiator.events, [there]);
 
-    // On the initiator's side; there the acceptor believes to be up until the initiator hangs up.
+    // On the initiator's side; there the acceptor believes to be up until it is told.
     let (mut initiator, mut acceptor) = End::pair();
     acceptor.link = TcpLink::new(&listen(), resume(1, 10)).unwrap();
     let address = acceptor.link.local_addr().unwrap();
     initiator.link = TcpLink::new(&connect(address), resume(5, 1)).unwrap();
-    turns_until(&mut initiator, &mut acceptor, |a, _| !a.events.is_empty());
-    assert_eq!(initiator.events, [LinkEvent::Down(unresumable(10, 5, 5))]);
+    turns_until(&mut initiator, &mut acceptor, |_, b| b.events.len() == 2);
+    assert_eq!(initiator.events, [here]);
+    assert_eq!(acceptor.events, [LinkEvent::Up, there]);
+    assert_eq!(acceptor.link.counters().refused_by_peer, 1);
+}
+
+/// The acceptor is up until it is told; so an initiator that refuses comes again less and less often.
+#[test]
+fn an_initiator_that_refuses_makes_its_peer_come_and_go_at_growing_intervals() {
+    let (mut initiator, mut acceptor) = End::pair();
+    acceptor.link = TcpLink::new(&listen(), resume(1, 10)).unwrap();
+    let address = acceptor.link.local_addr().unwrap();
+    initiator.link = TcpLink::new(&connect(address), resume(5, 1)).unwrap();
+    let mut since = Vec::new();
+    for ups in 1..=16 {
+        let begun = initiator.now;
+        turns_until(&mut initiator, &mut acceptor, |_, b| b.link.counters().ups == ups);
+        since.push(initiator.now.since(begun).0 / 1_000_000);
+    }
+    assert!(since.windows(2).skip(1).all(|pair| pair[1] + 2 >= pair[0]), "{since:?}");
+    let last = 5_000..5_100;
+    assert!(last.contains(&since[14]) && last.contains(&since[15]), "{since:?}");
+}
+
+/// A peer that hangs up with bytes unread resets the connection, and a send finds that out before the next receive.
+#[test]
+fn the_reason_is_heard_also_by_an_end_whose_send_fails_first() {
+    let mut acceptor = End::new(&listen());
+    let mut raw = Raw::log_in(&mut acceptor);
+    let refusal = Refusal::Parameters;
+    let mut packet = [0; MAX_PACKET_LENGTH];
+    let length = write_refusal(refusal, &mut packet);
+    raw.write(&packet[..length]);
+    drop(raw);
+    for _ in 0..WINDOW {
+        acceptor.send(b"report");
+        acceptor.sync();
+        acceptor.link.flush(acceptor.now, WINDOW as u64);
+        if acceptor.link.failed.is_some() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(acceptor.link.failed, Some(DownReason::Closed));
+    assert_eq!(down_reason(&mut acceptor), DownReason::RefusedBecause(refusal));
+}
+
+/// What this end is told of its refusal, and the other.
+const fn told(refusal: Refusal) -> (LinkEvent, LinkEvent) {
+    (
+        LinkEvent::Down(DownReason::Incompatible(refusal)),
+        LinkEvent::Down(DownReason::RefusedBecause(refusal)),
+    )
 }
 
 const fn resume(next_send: u64, next_receive: u64) -> Resume {
     Resume {
         next_send: SequenceNumber(next_send),
         next_receive: SequenceNumber(next_receive),
-    }
-}
-
-const fn unresumable(wanted: u64, oldest: u64, next: u64) -> DownReason {
-    DownReason::Unresumable {
-        wanted: SequenceNumber(wanted),
-        oldest: SequenceNumber(oldest),
-        next: SequenceNumber(next),
     }
 }
