@@ -17,7 +17,7 @@ use crate::process::{Interrupt, Progress};
 use control::Control;
 use latency::clock::Clock;
 use net::measure::Placement;
-use print::{Ladder, Measured};
+use print::Ladder;
 use run::Cut;
 
 /// Where the near end finds the far one.
@@ -141,12 +141,5 @@ fn single_cpu(cpus: &[usize], otherwise: Option<&usize>) -> Result<usize, Failur
     match (cpus, otherwise) {
         ([], Some(&cpu)) | (&[cpu], _) => Ok(cpu),
         _ => Err(Failure::new("give the CPU of this end: --cpu N")),
-    }
-}
-
-impl Measured {
-    /// Whether there are figures.
-    fn has_figures(&self) -> bool {
-        self.tally.arrived > 0
     }
 }

@@ -38,6 +38,19 @@ pub(super) struct Measured {
     pub(super) failure: Option<Failure>,
 }
 
+impl Measured {
+    /// Whether there are figures.
+    pub(super) fn has_figures(&self) -> bool {
+        self.tally.arrived > 0
+    }
+
+    /// What was sent again without need, where that is told.
+    fn spurious(&self) -> Option<u64> {
+        let spurious = self.tally.retransmits.spurious;
+        self.plan.tells_spurious().then_some(spurious)
+    }
+}
+
 impl Ladder {
     /// What is to be measured.
     pub(super) fn new(args: &Args, peer: &Peer) -> Self {
@@ -179,7 +192,7 @@ impl Ladder {
             us(percentiles.max_ns),
             tally.arrived,
             tally.retransmits.total,
-            tally.retransmits.spurious,
+            rung.spurious().map_or_else(|| "-".to_owned(), |count| count.to_string()),
             tally.lost(),
             tally.rate(),
             tally.rate() * self.size as f64 / 1e6,
@@ -234,7 +247,7 @@ impl Ladder {
             "p999_ns": percentiles.p999_ns,
             "max_ns": percentiles.max_ns,
             "retransmits": tally.retransmits.total,
-            "retransmits_spurious": tally.retransmits.spurious,
+            "retransmits_spurious": rung.spurious(),
             "planned": tally.planned,
             "sent": tally.sent,
             "lost": tally.lost(),
