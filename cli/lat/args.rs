@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", default_value = "6", value_parser = seconds)]
     pub(super) seconds: Duration,
 
-    /// The CPU of this end; of both (NEAR,FAR) when both are here. One for both: they take turns in one thread. Else the
+    /// The CPU of this end; of both (NEAR,FAR) when both are here. One for both: they take turns in one thread. Without it the
     /// first of this process's CPUs for the near end and the last for the far one.
     #[arg(long, value_name = "CPU", value_delimiter = ',', num_args = 1)]
     pub(super) cpu: Vec<usize>,
@@ -66,15 +66,15 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "spin")]
     pub(super) idle: IdleMode,
 
-    /// The shortest retransmission timeout of the TCP links with our options, tcp and tcp-bare. Else the lowest.
+    /// The shortest retransmission timeout of the TCP links with our options, tcp and tcp-bare. Without it the lowest.
     #[arg(long, value_enum)]
     pub(super) rto_min: Option<RtoMin>,
 
-    /// What LTP (ltp, afxdp) sends more than once. Else nothing (off).
+    /// What LTP (ltp, afxdp) sends more than once. Without it nothing (off).
     #[arg(long, value_enum)]
     pub(super) redundancy: Option<Redundancy>,
 
-    /// How the headers of LTP (ltp, afxdp) look. Else full.
+    /// How the headers of LTP (ltp, afxdp) look. Without it full.
     #[arg(long, value_enum)]
     pub(super) header: Option<Header>,
 

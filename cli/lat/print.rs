@@ -192,7 +192,8 @@ impl Ladder {
             us(percentiles.max_ns),
             tally.arrived,
             tally.retransmits.total,
-            rung.spurious().map_or_else(|| "-".to_owned(), |count| count.to_string()),
+            rung.spurious()
+                .map_or_else(|| "-".to_owned(), |count| count.to_string()),
             tally.lost(),
             tally.rate(),
             tally.rate() * self.size as f64 / 1e6,
