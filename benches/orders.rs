@@ -213,7 +213,7 @@ impl Firm {
         }
     }
 
-    fn check(&self, order: &NewOrder) -> Routed {
+    fn check<'a>(&self, order: &'a NewOrder) -> Routed<'a> {
         let order = self.orders.check_risk(NOW, order, &REFERENCE).expect("passes");
         let order = self.orders.screen(order).expect("passes");
         self.orders.route(order).expect("passes")

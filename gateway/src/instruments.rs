@@ -20,6 +20,8 @@ struct Entry {
     instrument: Instrument,
     /// As it was used last, and as the journal has it.
     bbo: Bbo,
+    /// What orders are measured from by it.
+    reference: Reference,
 }
 
 impl Instruments {
@@ -28,6 +30,7 @@ impl Instruments {
         let entry = |&instrument: &Instrument| Entry {
             instrument,
             bbo: Bbo::default(),
+            reference: Reference::NONE,
         };
         Self {
             places: Places::new(instruments),
@@ -74,14 +77,16 @@ impl Instruments {
 
     /// The prices that an order is measured from: the middle of best bid and offer, else the side there is, else the last
     /// trade; the last trade; best bid and offer.
-    pub(crate) fn reference<E: Effects>(&mut self, place: InstrumentPlace, effects: &mut E) -> Reference {
+    #[inline]
+    pub(crate) fn reference<E: Effects>(&mut self, place: InstrumentPlace, effects: &mut E) -> &Reference {
         let Some(entry) = self.entries.get_mut(place.0 as usize) else {
-            return Reference::NONE;
+            return &Reference::NONE;
         };
         if let Some(newer) = effects.reference(place, entry.instrument.id, &entry.bbo) {
             entry.bbo = newer;
+            entry.reference = reference(&newer);
         }
-        reference(&entry.bbo)
+        &entry.reference
     }
 }
 

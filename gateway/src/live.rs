@@ -49,7 +49,9 @@ pub(crate) struct Live<L> {
     pub(crate) clients: ClientOutputs,
     /// Of the sessions that are not in `clients`.
     pub(crate) client_links: ClientLinks<L>,
-    pub(crate) references: References,
+    references: References,
+    /// Of each instrument's price the version that was seen last, by [`InstrumentPlace`].
+    seen_references: Box<[u64]>,
     pub(crate) shared: SharedLimits,
     pub(crate) crossings: Vec<Crossing>,
     pub(crate) recalls: Recalls,
@@ -157,6 +159,7 @@ impl<L: Link> Live<L> {
             cancel_reserve,
             clients,
             client_links,
+            seen_references: vec![0; references.length()].into_boxed_slice(),
             references,
             shared,
             crossings,
@@ -169,6 +172,7 @@ impl<L: Link> Live<L> {
     }
 
     /// Appends a record, with the time of the turn. Gives the position behind it.
+    #[inline]
     pub(crate) fn append(&mut self, record: &Record<'_>) -> u64 {
         let (kind, head, message) = record.encode();
         if !kind.is_output() {
@@ -281,8 +285,10 @@ impl<L: Link> Effects for Live<L> {
         }
     }
 
+    #[inline]
     fn reference(&mut self, place: InstrumentPlace, instrument: InstrumentId, known: &Bbo) -> Option<Bbo> {
-        let bbo = self.references.load(place).filter(|bbo| bbo != known)?;
+        let seen = self.seen_references.get_mut(place.0 as usize)?;
+        let bbo = self.references.load_newer(place, seen).filter(|bbo| bbo != known)?;
         self.append(&Record::Reference { instrument, bbo });
         Some(bbo)
     }

@@ -31,7 +31,10 @@ pub fn memory(config: &Config) -> Vec<(&'static str, usize)> {
             crossing::memory_bytes(shards, config.crossing_messages, config.open_orders()),
         ),
         ("control desk", control::memory_bytes(shards)),
-        ("reference prices", References::memory_bytes(instruments)),
+        (
+            "reference prices",
+            References::memory_bytes(instruments) + shards * instruments * size_of::<u64>(),
+        ),
         (
             "resends from the journal",
             config

@@ -228,6 +228,8 @@ impl<'a> Record<'a> {
     }
 
     /// The record's kind, the fixed part of its payload, and the message after it.
+    // Whoever appends knows which record it is: inlined, little more is left of it than the bytes.
+    #[inline(always)]
     pub(crate) fn encode(&self) -> (Kind, Head, &[u8]) {
         let head = Head::new();
         match *self {
@@ -317,6 +319,7 @@ impl Head {
         &self.bytes[..self.length]
     }
 
+    #[inline(always)]
     fn put<const N: usize>(mut self, bytes: [u8; N]) -> Self {
         self.bytes[self.length..self.length + N].copy_from_slice(&bytes);
         self.length += N;

@@ -45,6 +45,11 @@ impl References {
         }
     }
 
+    /// Instruments in the table.
+    pub(crate) fn length(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Bytes that the table takes for so many instruments.
     pub(crate) const fn memory_bytes(instruments: usize) -> usize {
         instruments * size_of::<Slot>() + Places::memory_bytes(instruments)
@@ -68,29 +73,38 @@ impl References {
         slot.version.store(version + 2, Ordering::Release);
     }
 
-    /// The best bid and offer; `None` when there never was one, or the writer was in the way all the time.
-    #[must_use]
-    pub fn load(&self, place: InstrumentPlace) -> Option<Bbo> {
+    /// The best bid and offer when there is one since the version `seen`, which is 0 at first and becomes its version;
+    /// `None` when there is none, or the writer was in the way all the time.
+    #[inline]
+    pub fn load_newer(&self, place: InstrumentPlace, seen: &mut u64) -> Option<Bbo> {
         let slot = self.slots.get(place.0 as usize)?;
+        if slot.version.load(Ordering::Relaxed) == *seen {
+            return None;
+        }
+        slot.load(seen)
+    }
+}
+
+impl Slot {
+    #[inline(never)]
+    fn load(&self, seen: &mut u64) -> Option<Bbo> {
         for _ in 0..READ_ATTEMPTS {
-            let before = slot.version.load(Ordering::Acquire);
-            if before == 0 {
-                return None;
-            }
+            let before = self.version.load(Ordering::Acquire);
             let bbo = Bbo {
                 bid: Quote {
-                    price: Price(slot.bid_price.load(Ordering::Relaxed)),
-                    quantity: Quantity(slot.bid_quantity.load(Ordering::Relaxed)),
+                    price: Price(self.bid_price.load(Ordering::Relaxed)),
+                    quantity: Quantity(self.bid_quantity.load(Ordering::Relaxed)),
                 },
                 ask: Quote {
-                    price: Price(slot.ask_price.load(Ordering::Relaxed)),
-                    quantity: Quantity(slot.ask_quantity.load(Ordering::Relaxed)),
+                    price: Price(self.ask_price.load(Ordering::Relaxed)),
+                    quantity: Quantity(self.ask_quantity.load(Ordering::Relaxed)),
                 },
-                last: Price(slot.last.load(Ordering::Relaxed)),
-                time: Timestamp(slot.time.load(Ordering::Relaxed)),
+                last: Price(self.last.load(Ordering::Relaxed)),
+                time: Timestamp(self.time.load(Ordering::Relaxed)),
             };
             fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && slot.version.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
+                *seen = before;
                 return Some(bbo);
             }
             std::hint::spin_loop();
@@ -125,16 +139,26 @@ mod tests {
     fn an_instrument_without_a_tick_has_no_price() {
         let references = references(&[2, u32::MAX]);
         let [first, last, none] = [InstrumentPlace(0), InstrumentPlace(1), InstrumentPlace::NONE];
-        assert_eq!(references.load(first), None);
-        assert_eq!(references.load(none), None);
+        let load = |place| references.load_newer(place, &mut 0);
+        assert_eq!(load(first), None);
+        assert_eq!(load(none), None);
         references.store(InstrumentId(2), &bbo(7));
         references.store(InstrumentId(3), &bbo(8));
-        assert_eq!((references.load(first), references.load(last)), (Some(bbo(7)), None));
+        assert_eq!((load(first), load(last)), (Some(bbo(7)), None));
         references.store(InstrumentId(u32::MAX), &bbo(9));
-        assert_eq!(
-            (references.load(first), references.load(last)),
-            (Some(bbo(7)), Some(bbo(9)))
-        );
+        assert_eq!((load(first), load(last)), (Some(bbo(7)), Some(bbo(9))));
+    }
+
+    #[test]
+    fn a_price_is_loaded_once() {
+        let references = references(&[1]);
+        let mut seen = 0;
+        let mut load = || references.load_newer(InstrumentPlace(0), &mut seen);
+        for value in 1..4 {
+            references.store(InstrumentId(1), &bbo(value));
+            assert_eq!(load(), Some(bbo(value)));
+            assert_eq!(load(), None);
+        }
     }
 
     #[test]
@@ -146,12 +170,12 @@ mod tests {
                 writer.store(InstrumentId(1), &bbo(value));
             }
         });
-        let mut last = 0;
+        let (mut last, mut version) = (0, 0);
         while !thread.is_finished() {
-            if let Some(seen) = references.load(InstrumentPlace(0)) {
+            if let Some(seen) = references.load_newer(InstrumentPlace(0), &mut version) {
                 let value = u32::try_from(seen.time.0).expect("it was a u32");
                 assert_eq!(seen, bbo(value));
-                assert!(value >= last);
+                assert!(value > last);
                 last = value;
             }
         }

@@ -179,7 +179,7 @@ impl Shard {
     ) -> Result<OrderId, Reason> {
         self.filter.judge(now, place, order)?;
         let reference = self.instruments.reference(place, effects);
-        let checked = self.orders.check_risk(now, order, &reference)?;
+        let checked = self.orders.check_risk(now, order, reference)?;
         effects.stamp(Tap::RiskChecked);
 
         let screened = self.orders.screen(checked)?;
@@ -249,7 +249,7 @@ impl Shard {
         effects: &mut E,
     ) -> Result<(), Reason> {
         let reference = self.instruments.reference(place, effects);
-        let checked = self.orders.check_replace(now, replace, &reference)?;
+        let checked = self.orders.check_replace(now, replace, reference)?;
         let screened = self.orders.screen_replace(checked)?;
         effects.reserve_room(replace.session, Destination::Venue(screened.venue()), Purpose::Order)?;
         effects.reserve_shared(screened.account(), screened.need())?;

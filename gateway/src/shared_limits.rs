@@ -82,21 +82,20 @@ impl SharedLimits {
         if !need.reduces && !account.profit.covers_loss(stake.profit) {
             return Err(Reason::LossLimit);
         }
-        let of_account = [
+        take_all([
             (&account.notional, stake.notional, Reason::SharedLimit),
             (&account.orders, stake.orders, Reason::MaxOpenOrders),
             (&account.gross, stake.gross, Reason::GrossLimit),
             (&account.long, stake.long, Reason::NetLimit),
             (&account.short, stake.short, Reason::NetLimit),
-        ];
-        take_all(&of_account)?;
+        ])?;
         if let Some(firm) = &self.firm {
-            let of_firm = [
+            let taken = take_all([
                 (&firm.notional, stake.notional, Reason::FirmLimit),
                 (&firm.orders, stake.orders, Reason::FirmLimit),
-            ];
-            if let Err(reason) = take_all(&of_firm) {
-                give_back(&of_account);
+            ]);
+            if let Err(reason) = taken {
+                account.give_back(stake);
                 return Err(reason);
             }
         }
@@ -172,6 +171,15 @@ impl SharedLimits {
 }
 
 impl Account {
+    #[cold]
+    fn give_back(&self, stake: &Stake) {
+        self.notional.add(-stake.notional);
+        self.orders.add(-stake.orders);
+        self.gross.add(-stake.gross);
+        self.long.add(-stake.long);
+        self.short.add(-stake.short);
+    }
+
     fn new(limits: &AccountLimits) -> Self {
         Self {
             notional: Counter::of_notional(limits.max_open_notional),
@@ -232,21 +240,18 @@ impl Counter {
 /// A counter, what is taken of it, and the reason when it has not so much left.
 type Taking<'a> = (&'a Counter, i64, Reason);
 
-#[inline]
-fn take_all(takings: &[Taking<'_>]) -> Result<(), Reason> {
+/// Takes all or nothing.
+#[inline(always)]
+fn take_all<const N: usize>(takings: [Taking<'_>; N]) -> Result<(), Reason> {
     for (taken, &(counter, amount, reason)) in takings.iter().enumerate() {
         if !counter.take(amount) {
-            give_back(&takings[..taken]);
+            for &(counter, amount, _) in &takings[..taken] {
+                counter.add(-amount);
+            }
             return Err(reason);
         }
     }
     Ok(())
-}
-
-fn give_back(takings: &[Taking<'_>]) {
-    for &(counter, amount, _) in takings {
-        counter.add(-amount);
-    }
 }
 
 /// A limit in the unit of reservations, rounded down as those are rounded up: never in favour of the client.

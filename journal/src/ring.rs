@@ -239,47 +239,46 @@ struct WordWriter<'a> {
 }
 
 impl WordWriter<'_> {
+    #[inline]
     fn push(&mut self, word: u64) {
         self.data[self.next & self.mask].store(word, Ordering::Relaxed);
         self.next = self.next.wrapping_add(1);
     }
 
+    #[inline]
     fn push_bytes(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        // Most of a record comes through here: what does not change from word to word stays out of the loops.
-        if self.pending_bits == 0 {
-            for &word in words {
-                self.push(u64::from_le_bytes(word));
-            }
-        } else {
-            let (up, down) = (self.pending_bits, 64 - self.pending_bits);
-            let mut pending = self.pending;
-            for &word in words {
-                let word = u64::from_le_bytes(word);
-                self.push(pending | word << up);
-                pending = word >> down;
-            }
-            self.pending = pending;
+        let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) else {
+            return self.push_few(bytes);
+        };
+        let mut rest = bytes;
+        if self.pending_bits > 0 {
+            // The bytes that there is no room for fall off at the top, and are the first of the rest.
+            self.push(self.pending | u64::from_le_bytes(*first) << self.pending_bits);
+            rest = &bytes[WORD - self.pending_bits / 8..];
         }
-        if !rest.is_empty() {
-            let mut word = [0; 8];
-            word[..rest.len()].copy_from_slice(rest);
-            self.push_bits(u64::from_le_bytes(word), 8 * rest.len());
+        // Most of a record comes through here.
+        let (words, rest) = rest.as_chunks::<WORD>();
+        for &word in words {
+            self.push(u64::from_le_bytes(word));
         }
+        self.pending_bits = 8 * rest.len();
+        self.pending = match self.pending_bits {
+            0 => 0,
+            bits => u64::from_le_bytes(*last) >> (u64::BITS as usize - bits),
+        };
     }
 
-    /// The low `bits` bits of `value`, 8 to 56; the others are 0.
-    fn push_bits(&mut self, value: u64, bits: usize) {
-        let word = self.pending | value << self.pending_bits;
-        let total = self.pending_bits + bits;
-        if total < 64 {
-            (self.pending, self.pending_bits) = (word, total);
-            return;
+    /// Fewer bytes than a word has.
+    #[inline]
+    fn push_few(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.pending |= u64::from(byte) << self.pending_bits;
+            self.pending_bits += 8;
+            if self.pending_bits == u64::BITS as usize {
+                self.push(self.pending);
+                (self.pending, self.pending_bits) = (0, 0);
+            }
         }
-        self.push(word);
-        // What did not fit. Something was pending, or the word would not be full.
-        self.pending = value >> (64 - self.pending_bits);
-        self.pending_bits = total - 64;
     }
 
     fn finish(mut self) {
@@ -309,6 +308,8 @@ const fn word_index(position: u64) -> usize {
     (position / 8) as usize
 }
 
+/// Bytes in a word.
+const WORD: usize = 8;
 /// Words before the data: one page.
 const HEADER_WORDS: usize = 512;
 /// `TGRING` and the layout.

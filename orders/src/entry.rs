@@ -18,23 +18,23 @@ use types::{
 
 /// A new order that passed the risk checks.
 #[derive(Debug)]
-pub struct RiskChecked(Candidate);
+pub struct RiskChecked<'a>(Candidate<'a>);
 
 /// A new order that passed the risk checks and the first-stage screen.
 #[derive(Debug)]
-pub struct Screened(Candidate);
+pub struct Screened<'a>(Candidate<'a>);
 
 /// A new order that passed all checks and has a venue.
 #[derive(Debug)]
-pub struct Routed {
-    candidate: Candidate,
+pub struct Routed<'a> {
+    candidate: Candidate<'a>,
     venue: VenueId,
 }
 
 /// A new order with what the checks looked up.
 #[derive(Debug)]
-struct Candidate {
-    order: NewOrder,
+struct Candidate<'a> {
+    order: &'a NewOrder,
     /// Of the state that it was checked against.
     version: u64,
     instrument: u32,
@@ -61,7 +61,12 @@ impl Orders {
     /// # Errors
     /// Why it must be refused.
     #[inline]
-    pub fn check_risk(&self, now: Timestamp, order: &NewOrder, reference: &Reference) -> Result<RiskChecked, Reason> {
+    pub fn check_risk<'a>(
+        &self,
+        now: Timestamp,
+        order: &'a NewOrder,
+        reference: &Reference,
+    ) -> Result<RiskChecked<'a>, Reason> {
         let session_index = self.session(order.session).ok_or(Reason::WrongSession)?;
         let session = &self.sessions[session_index as usize];
         if order.client_order_id <= session.last_client_order_id {
@@ -121,7 +126,7 @@ impl Orders {
             need.stake.take_value(&value, &held.stake);
         }
         Ok(RiskChecked(Candidate {
-            order: *order,
+            order,
             version: self.version,
             instrument: instrument_index,
             account: account_index,
@@ -206,17 +211,17 @@ impl Orders {
     /// # Errors
     /// [`Reason::SelfMatch`]; [`Reason::TooManyWaiting`] when it would have to wait until they are cancelled;
     /// [`Reason::OrderTableFull`] when there is no room to remember one more owner's orders.
-    #[inline]
-    pub fn screen(&self, order: RiskChecked) -> Result<Screened, Reason> {
+    #[inline(always)]
+    pub fn screen<'a>(&self, order: RiskChecked<'a>) -> Result<Screened<'a>, Reason> {
         let mut candidate = order.0;
-        let order = &candidate.order;
+        let order = candidate.order;
         let owner = self.sessions[candidate.session as usize].owner;
         let book = self.own.find(owner, candidate.instrument);
         let reach = self.own.reach(book, order.side, order.order_type, order.price);
         if self.own.would_trade(reach) {
             self.screen_own(&mut candidate)?;
         }
-        if book == NIL && rests(&candidate.order) && !self.own.has_room() {
+        if book == NIL && rests(candidate.order) && !self.own.has_room() {
             return Err(Reason::OrderTableFull);
         }
         candidate.book = book;
@@ -224,7 +229,7 @@ impl Orders {
     }
 
     #[cold]
-    fn screen_own(&self, candidate: &mut Candidate) -> Result<(), Reason> {
+    fn screen_own(&self, candidate: &mut Candidate<'_>) -> Result<(), Reason> {
         match self.sessions[candidate.session as usize].self_match {
             SelfMatch::CancelNewest | SelfMatch::CancelBoth => Err(Reason::SelfMatch),
             SelfMatch::CancelOldest if self.waiting.length() >= self.most_waiting => Err(Reason::TooManyWaiting),
@@ -240,8 +245,8 @@ impl Orders {
     ///
     /// # Errors
     /// [`Reason::VenueDown`]; [`Reason::NoVenueSlot`]. No other venue is taken in its place.
-    #[inline]
-    pub fn route(&self, order: Screened) -> Result<Routed, Reason> {
+    #[inline(always)]
+    pub fn route<'a>(&self, order: Screened<'a>) -> Result<Routed<'a>, Reason> {
         let candidate = order.0;
         let venue = self.sessions[candidate.session as usize]
             .route
@@ -263,7 +268,7 @@ impl Orders {
     /// When anything changed since [`check_risk`](Self::check_risk), what was checked then might not hold now; when the order
     /// [must wait](Routed::must_wait).
     #[inline]
-    pub fn accept(&mut self, now: Timestamp, order: Routed) -> ForVenue<NewOrder> {
+    pub fn accept(&mut self, now: Timestamp, order: Routed<'_>) -> ForVenue<NewOrder> {
         assert!(!order.candidate.must_wait, "an order that must wait is held");
         let (slot, request) = self.enter(now, &order);
         let order_id = OrderId(self.table.order(slot).number);
@@ -273,7 +278,7 @@ impl Orders {
             request: NewOrder {
                 client_order_id: ClientOrderId(order_id.0),
                 session: self.venues[usize::from(order.venue.0)].session,
-                ..request
+                ..*request
             },
         }
     }
@@ -283,7 +288,7 @@ impl Orders {
     ///
     /// # Panics
     /// When anything changed since [`check_risk`](Self::check_risk).
-    pub fn hold(&mut self, now: Timestamp, order: Routed) -> OrderId {
+    pub fn hold(&mut self, now: Timestamp, order: Routed<'_>) -> OrderId {
         let (slot, request) = self.enter(now, &order);
         self.wait(now, slot);
         let owner = self.sessions[order.candidate.session as usize].owner;
@@ -294,7 +299,7 @@ impl Orders {
 
     /// Makes the order an open one. Gives its slot, and the order as the client wrote it.
     #[inline]
-    fn enter(&mut self, now: Timestamp, order: &Routed) -> (u32, NewOrder) {
+    fn enter<'a>(&mut self, now: Timestamp, order: &Routed<'a>) -> (u32, &'a NewOrder) {
         let &Routed { ref candidate, venue } = order;
         assert!(
             candidate.version == self.version,
@@ -309,7 +314,7 @@ impl Orders {
             notional: candidate.weight.notional.0,
         };
         let position = self.enter_exposure(candidate, claim);
-        let book = if rests(&order) { self.open_book(candidate) } else { NIL };
+        let book = if rests(order) { self.open_book(candidate) } else { NIL };
         let in_book = book != NIL && !order.order_type.is_stop();
         if in_book {
             self.own
@@ -415,7 +420,7 @@ impl Orders {
 
     /// Enters the order's claim, and gives its entry in the positions.
     #[inline]
-    fn enter_exposure(&mut self, candidate: &Candidate, claim: Claim) -> u32 {
+    fn enter_exposure(&mut self, candidate: &Candidate<'_>, claim: Claim) -> u32 {
         let side = candidate.order.side;
         let position = match candidate.position {
             NIL => {
@@ -441,7 +446,7 @@ impl Orders {
 
     /// The book that the order rests in.
     #[inline]
-    fn open_book(&mut self, candidate: &Candidate) -> u32 {
+    fn open_book(&mut self, candidate: &Candidate<'_>) -> u32 {
         match candidate.book {
             NIL => {
                 let owner = self.sessions[candidate.session as usize].owner;
@@ -452,7 +457,7 @@ impl Orders {
     }
 }
 
-impl Routed {
+impl Routed<'_> {
     /// Where the order goes, so that the caller can see that the venue's link has room before it accepts.
     #[must_use]
     pub const fn venue(&self) -> VenueId {
