@@ -19,9 +19,9 @@
 use gateway::shared_limits::SharedLimits;
 use orders::{
     AccountConfig, AccountLimits, AccountPlace, AuctionLimits, BookLimit, Capacity, Collar, FirmLimits,
-    InstrumentLimits, MissingBook, MissingReference, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice,
-    RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake,
-    VenueConfig,
+    InstrumentLimits, MissingBook, MissingReference, Orders, OrdersConfig, RateAction, RateLimit, RateQueueConfig,
+    Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig, SessionLimits,
+    ShortSales, Sink, Stake, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -53,6 +53,7 @@ const TICK: i64 = 10_000_000;
 const RATE: RateLimit = RateLimit {
     per_second: Some(1_000_000_000),
     at_once: Some(u32::MAX),
+    action: Some(RateAction::Reject),
 };
 const NOW: Timestamp = Timestamp(1_000_000_000);
 const REFERENCE: Reference = Reference {
@@ -162,7 +163,10 @@ struct Firm {
 impl Firm {
     fn new(size: u32, even: bool, limits: Limits) -> Self {
         let config = config(size, limits);
-        let shared = SharedLimits::new(&config);
+        let mut shared = SharedLimits::new(&config);
+        if limits == Limits::All {
+            shared.count_firm(&Stake::NONE);
+        }
         let mut orders = Orders::new(&config).expect("the config is sound");
         orders.on_venue_up(VenueId(0));
         let mut firm = Self {
@@ -289,6 +293,8 @@ impl Sink for Settle<'_> {
     fn settle(&mut self, account: AccountPlace, change: &Stake) {
         self.0.settle(account, change);
     }
+
+    fn count_firm(&mut self, _: &Stake) {}
 }
 
 /// Nanoseconds of one of a batch.
@@ -434,6 +440,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         }],
         routes: vec![],
         own_cancel_wait: Duration(0),
+        rate_queue: RateQueueConfig::NONE,
         capacity: Capacity {
             waiting_orders: 0,
             open_orders: RESTING + BATCH,

@@ -308,7 +308,7 @@ fn an_instrument_has_limits_in_the_place_of_its_class() {
         values.map(|value| value.to_string()).collect::<Vec<_>>()
     };
     let alfa = limits(config.instruments.iter().find(is_alfa).expect("it is there").id);
-    let left_out = ["none", "none", "mid", "false", "none", "none", "none", "none"];
+    let left_out = ["none", "none", "mid", "false", "none", "none", "none", "none", "none"];
     assert_eq!(alfa[..6], ["1005", "12.5", "{ ticks = 7 }", "9", "refuse", "false"]);
     let class = ["1000", "1000000", "{ basis_points = 1000 }", "60000", "master", "true"];
     assert_eq!(alfa[6..], left_out);
@@ -766,10 +766,11 @@ fn half_a_rate_is_refused_and_limits_that_are_left_out_are_told() {
     let (status, text) = market.run(&["gateway", "-c", "gateway.toml", "--check"]);
     assert!(!status.success());
     assert!(
-        text.contains("max_orders_per_second and max_orders_at_once belong together"),
+        text.contains("max_orders_per_second, max_orders_at_once and rate_action belong together"),
         "{text}"
     );
-    let more = "max_orders_per_second = 100\nmax_orders_at_once = 10\nmax_position_lots = 500\n";
+    let more =
+        "max_orders_per_second = 100\nmax_orders_at_once = 10\nrate_action = \"reject\"\nmax_position_lots = 500\n";
     market.write(
         "gateway.toml",
         &config.replacen(account, &format!("{account}{more}"), 1),
@@ -796,7 +797,7 @@ fn every_limit_can_be_written_and_names_what_there_is() {
     };
     let class = "reference = \"last\"\nrestricted = true\nauction_max_quantity_lots = 5\nauction_max_notional = \"9.5\"\n\
                  auction_collar = \"off\"\n\
-                 book = { ticks = 2, missing = \"skip\" }\nmax_orders_per_second = 9\nmax_orders_at_once = 3\n";
+                 book = { ticks = 2, missing = \"skip\" }\nmax_orders_per_second = 9\nmax_orders_at_once = 3\nrate_action = \"reject\"\n";
     let of_account = "restricted_classes = [\"default\"]\nrestricted_symbols = [\"ALFA\"]\nmax_long_lots = 5\n\
                       max_short_lots = 0\nshort_sales = \"with_locate\"\nmax_gross_notional = \"7\"\n\
                       max_net_notional = \"6\"\nmax_loss = \"5\"\n";
@@ -809,8 +810,8 @@ fn every_limit_can_be_written_and_names_what_there_is() {
     for (scope, left_out) in [
         (LimitScope::Firm, 0),
         (LimitScope::Class(LimitClass(0)), 0),
-        (LimitScope::Session(session), 2),
-        (LimitScope::Account(account), 3),
+        (LimitScope::Session(session), 3),
+        (LimitScope::Account(account), 4),
     ] {
         let values = Limit::ALL.iter().filter_map(|&limit| orders.limit(scope, limit));
         let absent = values.filter(|value| *value == LimitValue::None).count();

@@ -1,6 +1,7 @@
 //! What stands in a journal, as text for people.
 
-use ::gateway::record::Record;
+use ::gateway::record::{Record, decode_limits};
+use orders::{Limit, LimitValue};
 use proto::{fix, native};
 use std::fmt::Write as _;
 use types::Timestamp;
@@ -44,6 +45,12 @@ pub(super) fn shown(record: &Record<'_>) -> String {
             sequence,
             message,
         } => format!("venue {venue} < {sequence} {}", text(message)),
+        Record::ConfigLimits { scope, changes } => {
+            let changes = decode_limits(changes).unwrap_or_default();
+            let shown = |(limit, value): (Limit, LimitValue)| format!("{} = {value}", limit.name());
+            let changes: Vec<_> = changes.into_iter().map(shown).collect();
+            format!("config: {scope:?}: {}", changes.join(", "))
+        }
         other => format!("{other:?}"),
     }
 }

@@ -45,6 +45,9 @@ pub trait Effects {
     /// What an account takes of those limits has changed.
     fn settle_shared(&mut self, account: AccountPlace, change: &Stake);
 
+    /// What accounts take on this shard counts for the firm too from now on; so much is taken already.
+    fn count_firm(&mut self, taken: &Stake);
+
     /// A limit that spans shards is another from now on, of an account or of the firm.
     fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue);
 

@@ -39,12 +39,28 @@ impl Filter {
     pub(crate) fn load(&mut self, instruments: &Instruments, orders: &Orders) {
         for scope in (0..orders.limit_scopes()).filter_map(|place| orders.limit_scope(place)) {
             if let LimitScope::Instrument(id) = scope {
-                self.0
-                    .set_symbol(InstrumentId(instruments.place(id).0), limits(orders, id))
-                    .expect("the table has all instruments of the config");
+                self.stage(instruments, orders, id);
             }
         }
         self.0.commit().expect("software obeys");
+    }
+
+    /// Takes over a limit that was changed.
+    pub(crate) fn follow(&mut self, instruments: &Instruments, orders: &Orders, scope: LimitScope) {
+        match scope {
+            LimitScope::Class(_) => self.load(instruments, orders),
+            LimitScope::Instrument(id) => {
+                self.stage(instruments, orders, id);
+                self.0.commit().expect("software obeys");
+            }
+            LimitScope::Firm | LimitScope::Account(_) | LimitScope::Session(_) => {}
+        }
+    }
+
+    fn stage(&mut self, instruments: &Instruments, orders: &Orders, id: InstrumentId) {
+        self.0
+            .set_symbol(InstrumentId(instruments.place(id).0), limits(orders, id))
+            .expect("the table has all instruments of the config");
     }
 
     /// Judges a new order of whatever protocol.

@@ -4,7 +4,8 @@
 use crate::client_links::{ClientLink, ClientLinks};
 use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
-use crate::config::Config;
+use crate::config::{Config, Structure};
+use crate::config_limits::{self, ScopeLimits};
 use crate::control::{self, Control};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
@@ -24,6 +25,7 @@ use latency::Recorder;
 use latency::clock::Clock;
 use net::link::{AnyLink, LinkConfig, LinkWatch, Resume};
 use net::{Carrier, Datagram, Link, SetupError};
+use orders::{LimitError, LimitScope};
 use rtrb::Consumer;
 use std::fmt;
 use std::io;
@@ -83,6 +85,8 @@ pub enum StartError {
     Replay { directory: PathBuf, error: ReplayError },
     /// The config's trading day is before the journal's.
     PastDay { config: TradingDay, journal: TradingDay },
+    /// A limit that the config has changed does not go together with what an operator set.
+    Limits { scope: LimitScope, error: LimitError },
     /// The host lacks something.
     Host(String),
 }
@@ -99,11 +103,15 @@ impl Gateway {
         let references = References::new(&config.instruments);
         let mut journals = Vec::new();
         let mut recovered = Vec::new();
+        let mut shared_by = Vec::new();
         for shard in &config.shards {
-            let (writer, found) = open_journal(&config, shard.id, &shared)?;
+            let mut shared = shared.clone();
+            let (writer, found) = open_journal(&config, shard.id, &mut shared)?;
             journals.push(writer);
             recovered.push(found);
+            shared_by.push(shared);
         }
+        take_config_limits(&config, &recovered, &shared)?;
         let crossings = connect(&config, &recovered);
         let (arrivals, queues) = door::queues(config.shards.len());
         let of_today = recovered
@@ -138,22 +146,25 @@ impl Gateway {
             .zip(queues)
             .zip(recalls)
             .zip(desks)
+            .zip(shared_by)
             .zip(&config.shards)
             .map(
-                |((((((journal, recovered), crossings), arrivals), recalls), control), shard)| PreparedShard {
-                    config: Arc::clone(&config),
-                    id: shard.id,
-                    clock,
-                    journal,
-                    recovered,
-                    crossings,
-                    arrivals,
-                    control,
-                    recalls,
-                    seekers: Arc::clone(&seekers),
-                    references: references.clone(),
-                    shared: shared.clone(),
-                    status: Arc::clone(&statuses[usize::from(shard.id.0)]),
+                |(((((((journal, recovered), crossings), arrivals), recalls), control), shared), shard)| {
+                    PreparedShard {
+                        config: Arc::clone(&config),
+                        id: shard.id,
+                        clock,
+                        journal,
+                        recovered,
+                        crossings,
+                        arrivals,
+                        control,
+                        recalls,
+                        seekers: Arc::clone(&seekers),
+                        references: references.clone(),
+                        shared,
+                        status: Arc::clone(&statuses[usize::from(shard.id.0)]),
+                    }
                 },
             )
             .collect();
@@ -404,7 +415,9 @@ impl PreparedShard {
 
 /// What a shard writes into its journal before its first turn.
 pub(crate) struct Begin {
-    fingerprint: u64,
+    structure: Structure,
+    /// What the config says otherwise than the one before.
+    changed_limits: Vec<ScopeLimits>,
     /// A day that begins with this start.
     day: Option<TradingDay>,
     /// Outputs that the journal's end cut off.
@@ -419,7 +432,8 @@ impl Begin {
     /// What follows from how a journal ended.
     pub(crate) fn of(config: &Config, recovered: &mut Recovered) -> Self {
         Self {
-            fingerprint: config.fingerprint,
+            structure: config.structure,
+            changed_limits: std::mem::take(&mut recovered.changed_limits),
             day: (recovered.shard.orders().day() < config.trading_day).then_some(config.trading_day),
             tail: std::mem::take(&mut recovered.tail),
             connected: std::mem::take(&mut recovered.connected),
@@ -434,8 +448,19 @@ impl Begin {
             live.journal.append(*kind, RECORD_VERSION, now, &[payload]);
         }
         live.append(&Record::Started {
-            fingerprint: self.fingerprint,
+            structure: &self.structure.to_bytes(),
         });
+        for (scope, changes) in &self.changed_limits {
+            // Of a large firm they are more than the ring has room for.
+            while !live.journal_has_room() && !live.journal.has_failed() {
+                std::thread::yield_now();
+            }
+            live.append(&Record::ConfigLimits {
+                scope: *scope,
+                changes: &config_limits::encode(changes),
+            });
+            shard.on_config_limits(now, *scope, changes, live);
+        }
         for &venue in &self.up {
             live.append(&Record::VenueDown { venue });
             shard.on_venue_down(now, venue, live);
@@ -461,7 +486,7 @@ const LOCKED_BYTES_A_SHARD: u64 = 512 << 10;
 fn open_journal(
     config: &Config,
     shard: ShardId,
-    shared: &SharedLimits,
+    shared: &mut SharedLimits,
 ) -> Result<(JournalWriter, Recovered), StartError> {
     let settings = config.journal.of_shard(shard);
     let writer = JournalWriter::open(&settings).map_err(StartError::Journal)?;
@@ -477,6 +502,32 @@ fn open_journal(
         });
     }
     Ok((writer, recovered))
+}
+
+/// Sees that the limits that the config has changed can be taken, tells the log, and puts those that span shards in force
+/// before any shard runs.
+fn take_config_limits(config: &Config, recovered: &[Recovered], shared: &SharedLimits) -> Result<(), StartError> {
+    for found in recovered {
+        let conflict = |(scope, error)| StartError::Limits { scope, error };
+        found
+            .shard
+            .check_config_limits(&found.changed_limits)
+            .map_err(conflict)?;
+    }
+    let first = &recovered[0];
+    for found in recovered.iter().filter(|found| !found.said_limits.are_none()) {
+        found.shard.log_config_limits(&found.changed_limits, config);
+    }
+    for &(scope, ref changes) in &first.changed_limits {
+        for &(limit, value) in changes {
+            match scope {
+                LimitScope::Firm => shared.set(None, limit, value),
+                LimitScope::Account(id) => shared.set(first.shard.orders().account_place(id), limit, value),
+                LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Both ends of what looks up messages that sessions no longer hold: those of the shards, and the thread.
@@ -570,6 +621,11 @@ impl fmt::Display for StartError {
                 f,
                 "trading_day = {} of the config is before the journal's day {}; name the current day, or another journal",
                 config.0, journal.0
+            ),
+            Self::Limits { scope, error } => write!(
+                f,
+                "the limits that the config has changed for {scope:?} do not go together with those that operators set: \
+                 {error}; change them one after the other with `tickgate ctl set`"
             ),
             Self::Host(what) => f.write_str(what),
         }

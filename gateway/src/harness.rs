@@ -47,9 +47,9 @@ impl Harness {
         let settings = config.journal.of_shard(ShardId(0));
         let journal = JournalWriter::open(&settings)?;
         let references = References::new(&config.instruments);
-        let shared = SharedLimits::new(&config.orders[0]);
+        let mut shared = SharedLimits::new(&config.orders[0]);
         let mut reader = JournalReader::open(&settings.directory)?;
-        let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &shared)?;
+        let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &mut shared)?;
         let begin = Begin::of(config, &mut recovered);
         let (recalls, seeker) = journal::recalls(settings.directory, config.sessions.len(), RECALL_PORTION);
         let live = Live::new(
@@ -117,6 +117,15 @@ impl Harness {
         }
         self.live.append(&Record::SessionDown { session });
         self.shard.on_session_down(self.live.now, session, &mut self.live);
+    }
+
+    /// Whether the connection of a session is to be closed once all has left.
+    #[must_use]
+    pub fn is_closing(&mut self, session: SessionId) -> bool {
+        self.live
+            .clients
+            .get_mut(session)
+            .is_some_and(|output| output.is_closing)
     }
 
     /// What a turn does besides messages: timers and waiting orders that are due, and what is looked up in the journal. Returns whether there

@@ -9,6 +9,7 @@ mod client_links;
 mod client_output;
 mod clients;
 pub mod config;
+mod config_limits;
 pub mod control;
 mod crossing;
 pub mod dictionary;

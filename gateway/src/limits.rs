@@ -57,6 +57,9 @@ pub const MAX_ORDERS_HELD: usize = 8;
 /// Messages of one venue link that are handled in one turn.
 pub const MAX_VENUE_MESSAGES_A_TURN: usize = 64;
 
+/// Orders that wait for a rate and are looked at in one turn. The others come in the next.
+pub const MAX_QUEUED_A_TURN: usize = 64;
+
 /// Messages from another shard that are handled in one turn, of each kind.
 pub const MAX_CROSSINGS_A_TURN: usize = 16;
 

@@ -172,7 +172,8 @@ impl<L: Link> Live<L> {
     }
 
     /// Appends a record, with the time of the turn. Gives the position behind it.
-    #[inline]
+    // As `Record::encode`.
+    #[inline(always)]
     pub(crate) fn append(&mut self, record: &Record<'_>) -> u64 {
         let (kind, head, message) = record.encode();
         if !kind.is_output() {
@@ -363,6 +364,10 @@ impl<L: Link> Effects for Live<L> {
 
     fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue) {
         self.shared.set(account, limit, value);
+    }
+
+    fn count_firm(&mut self, taken: &Stake) {
+        self.shared.count_firm(taken);
     }
 
     fn room_for_cancel(&mut self, venue: VenueId) -> bool {

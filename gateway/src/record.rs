@@ -8,9 +8,13 @@
 
 mod control;
 
+use crate::config::Structure;
+use crate::config_limits;
+pub use crate::config_limits::decode as decode_limits;
 use crate::control::Order;
 use crate::crossing::Lane;
 use crate::door::Binding;
+use orders::LimitScope;
 use proto::journal::Kind;
 use types::{
     Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
@@ -18,13 +22,19 @@ use types::{
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
-pub const RECORD_VERSION: u16 = 2;
+pub const RECORD_VERSION: u16 = 3;
 
 /// A record, decoded.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Record<'a> {
-    /// A process started on this journal. The fingerprint of the configuration that decides.
-    Started { fingerprint: u64 },
+    /// A process started on this journal. What its config has that decides, but for the limits.
+    Started { structure: &'a [u8; Structure::LENGTH] },
+    /// Limits of a scope that its config has changed since the last start.
+    ConfigLimits {
+        scope: LimitScope,
+        /// For [`decode_limits`].
+        changes: &'a [u8],
+    },
     /// An instance of a template is a client's for the day.
     SessionBound(Binding),
     /// A session's hours: those of the session day that began then, or none.
@@ -130,7 +140,7 @@ impl<'a> Record<'a> {
         let mut fields = Fields(payload);
         Some(match Kind::from_u16(kind)? {
             Kind::Start => Self::Started {
-                fingerprint: fields.u64()?,
+                structure: fields.0.try_into().ok()?,
             },
             Kind::ClientEvent => match (fields.session()?, fields.u8()?) {
                 (session, UP) => Self::SessionUp { session },
@@ -191,6 +201,11 @@ impl<'a> Record<'a> {
                 day: TradingDay(fields.u32()?),
             },
             Kind::Control => Self::Controlled(control::decode(&mut fields)?),
+            Kind::ConfigLimits => {
+                let (scope, changes) = (control::scope(fields.u8()?, fields.u32()?)?, fields.0);
+                config_limits::decode(changes)?;
+                Self::ConfigLimits { scope, changes }
+            }
             Kind::ReferencePrice => Self::Reference {
                 instrument: InstrumentId(fields.u32()?),
                 bbo: fields.bbo()?,
@@ -233,7 +248,8 @@ impl<'a> Record<'a> {
     pub(crate) fn encode(&self) -> (Kind, Head, &[u8]) {
         let head = Head::new();
         match *self {
-            Self::Started { fingerprint } => (Kind::Start, head.u64(fingerprint), &[]),
+            Self::Started { structure } => (Kind::Start, head, structure),
+            Self::ConfigLimits { scope, changes } => (Kind::ConfigLimits, control::put_scope(scope, head), changes),
             Self::SessionBound(ref binding) => (
                 Kind::ClientEvent,
                 head.u16(binding.session.0).u8(BOUND).put(binding.begin_string),
@@ -420,7 +436,7 @@ impl Fields<'_> {
 mod tests {
     use super::*;
     use crate::control::Action;
-    use orders::{KillScope, Limit, LimitScope, LimitValue};
+    use orders::{KillScope, Limit, LimitValue};
     use proptest::prelude::*;
     use types::{AccountId, LimitClass, Notional};
 
@@ -437,7 +453,7 @@ mod tests {
         controlled(5, Action::SetLimit { scope, limit, value })
     }
 
-    fn samples(message: &[u8]) -> Vec<Record<'_>> {
+    fn samples<'a>(message: &'a [u8], changes: &'a [u8]) -> Vec<Record<'a>> {
         let quote = Quote {
             price: Price(-5),
             quantity: Quantity(7),
@@ -450,7 +466,13 @@ mod tests {
         };
         let (session, venue, shard, sequence) = (SessionId(3), VenueId(2), ShardId(1), SequenceNumber(u64::MAX));
         vec![
-            Record::Started { fingerprint: 1 },
+            Record::Started {
+                structure: &[1; Structure::LENGTH],
+            },
+            Record::ConfigLimits {
+                scope: LimitScope::Account(AccountId(1)),
+                changes,
+            },
             Record::SessionBound(Binding::new(session, *b"FIX.4.2\0", b"DESK7").expect("a CompID")),
             Record::SessionHours {
                 session,
@@ -527,7 +549,11 @@ mod tests {
 
     #[test]
     fn every_record_comes_back_as_it_was() {
-        for record in samples(b"abc") {
+        let changes = config_limits::encode(&[
+            (Limit::MaxQuantity, LimitValue::Count(7)),
+            (Limit::MaxLoss, LimitValue::Amount(Notional(-1))),
+        ]);
+        for record in samples(b"abc", &changes) {
             let (kind, head, message) = record.encode();
             let payload = [head.as_slice(), message].concat();
             assert_eq!(Record::decode(kind as u16, &payload), Ok(record));

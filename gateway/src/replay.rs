@@ -5,6 +5,7 @@
 
 use crate::client_output::ClientOutputs;
 use crate::config::{Config, SessionConfig, ShardConfig, VenueConfig};
+use crate::config_limits::{self, SaidLimits, ScopeLimits};
 use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects, Purpose};
 use crate::places::InstrumentPlace;
@@ -46,7 +47,7 @@ pub enum ReplayError {
     /// A record whose payload another version laid out.
     Version { position: u64, version: u16 },
     /// The journal was written under a config that decides otherwise.
-    OtherConfig { journal: u64, config: u64 },
+    OtherConfig { differences: Vec<&'static str> },
     /// The first output that came out differently.
     Diverged(Divergence),
 }
@@ -70,6 +71,10 @@ pub(crate) struct Recovered {
     pub(crate) venues: Vec<Kept>,
     pub(crate) client_links: Vec<KeptClient>,
     pub(crate) crossings: Vec<KeptCrossing>,
+    /// The limits that configs have said.
+    pub(crate) said_limits: SaidLimits,
+    /// What the config says otherwise now; all of it where no config has said anything.
+    pub(crate) changed_limits: Vec<ScopeLimits>,
     /// The last trading day that a config named. An operator may have begun later ones.
     pub(crate) day: TradingDay,
     /// Sessions that were connected when the process ended.
@@ -112,7 +117,7 @@ struct Replay<'a> {
     tape: Tape<'a>,
     /// Where in the journal the input at hand stands.
     input: u64,
-    shared: &'a SharedLimits,
+    shared: &'a mut SharedLimits,
     clients: ClientOutputs,
     venues: Vec<Kept>,
     client_links: Vec<KeptClient>,
@@ -139,8 +144,8 @@ struct Tape<'a> {
 pub fn verify(config: &Config, shard: ShardId) -> Result<Summary, ReplayError> {
     let directory = config.journal.of_shard(shard).directory;
     let mut reader = JournalReader::open(&directory).map_err(ReplayError::Read)?;
-    let shared = SharedLimits::new(&config.orders[0]);
-    Recovered::replay(config, shard, &mut reader, &shared).map(|recovered| recovered.summary)
+    let mut shared = SharedLimits::new(&config.orders[0]);
+    Recovered::replay(config, shard, &mut reader, &mut shared).map(|recovered| recovered.summary)
 }
 
 impl Recovered {
@@ -152,7 +157,7 @@ impl Recovered {
         config: &Config,
         shard: ShardId,
         reader: &mut JournalReader,
-        shared: &SharedLimits,
+        shared: &mut SharedLimits,
     ) -> Result<Self, ReplayError> {
         let logic = Shard::new(config, shard).expect("the config was checked");
         let mut recovered = Self {
@@ -161,6 +166,8 @@ impl Recovered {
             venues: Vec::new(),
             client_links: Vec::new(),
             crossings: Vec::new(),
+            said_limits: SaidLimits::default(),
+            changed_limits: Vec::new(),
             day: TradingDay(0),
             connected: Vec::new(),
             up: Vec::new(),
@@ -180,6 +187,8 @@ impl Recovered {
         recovered.crossings = replay.crossings;
         recovered.tail = replay.tail;
         recovered.summary = replay.summary;
+        let wanted = &config.orders[usize::from(shard.0)];
+        recovered.changed_limits = recovered.said_limits.changed_by(wanted);
         Ok(recovered)
     }
 
@@ -203,13 +212,17 @@ impl Recovered {
         replay.input = position;
         let shard = &mut self.shard;
         match record {
-            Record::Started { fingerprint } if fingerprint != config.fingerprint => {
-                return Err(ReplayError::OtherConfig {
-                    journal: fingerprint,
-                    config: config.fingerprint,
-                });
+            Record::Started { structure } => {
+                let differences = config.structure.differences(structure);
+                if !differences.is_empty() {
+                    return Err(ReplayError::OtherConfig { differences });
+                }
             }
-            Record::Started { .. } => {}
+            Record::ConfigLimits { scope, changes } => {
+                let changes = config_limits::decode(changes).unwrap_or_default();
+                self.said_limits.note(scope, &changes);
+                shard.on_config_limits(now, scope, &changes, replay);
+            }
             Record::SessionBound(binding) => shard.on_session_bound(&binding, replay),
             Record::SessionHours { session, since } => shard.on_session_hours(now, session, since, replay),
             Record::SessionUp { session } => {
@@ -292,7 +305,7 @@ impl<'a> Replay<'a> {
         config: &Config,
         shard: ShardId,
         reader: &'a mut JournalReader,
-        shared: &'a SharedLimits,
+        shared: &'a mut SharedLimits,
     ) -> Result<Self, ReplayError> {
         let window = |venue: &VenueConfig| venue.links[usize::from(shard.0)].settings.window();
         let crossing = |peer: &ShardConfig| KeptCrossing {
@@ -456,6 +469,10 @@ impl Effects for Replay<'_> {
 
     fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue) {
         self.shared.set(account, limit, value);
+    }
+
+    fn count_firm(&mut self, taken: &Stake) {
+        self.shared.count_firm(taken);
     }
 
     fn room_for_cancel(&mut self, _: VenueId) -> bool {
@@ -656,10 +673,11 @@ impl fmt::Display for ReplayError {
                 "record at {position} is of record version {version}, this program writes {RECORD_VERSION}; replay it with \
                  the program that wrote it, or begin an empty directory"
             ),
-            Self::OtherConfig { journal, config } => write!(
+            Self::OtherConfig { differences } => write!(
                 f,
-                "the journal was written under another config (fingerprint {journal:016x}, this one has {config:016x}); \
-                 instruments, sessions and limits must be those it began with"
+                "the journal began with a config that differs in {}; only limits may change: restore what differs, or begin an \
+                 empty directory",
+                differences.join(", ")
             ),
             Self::Diverged(Divergence {
                 position,

@@ -14,11 +14,11 @@ use crate::door::Binding;
 use crate::effects::{Destination, Effects, Purpose};
 use crate::filter::Filter;
 use crate::instruments::Instruments;
-use crate::limits::MAX_VENUES;
+use crate::limits::{MAX_QUEUED_A_TURN, MAX_VENUES};
 use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
-use orders::{AccountPlace, Orders, Report, Sink, Stake, WaitingVerdict};
+use orders::{AccountPlace, Orders, QueuedVerdict, Report, Sink, Stake, WaitingVerdict};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
@@ -63,12 +63,12 @@ pub struct Counters {
 }
 
 impl Shard {
-    /// The shard `id` of a config, with nothing open.
+    /// The shard `id` of a config, with nothing open. Its limits are told it by [`on_config_limits`](Self::on_config_limits).
     ///
     /// # Errors
     /// What the order logic finds wrong in its part of the config.
     pub fn new(config: &Config, id: ShardId) -> Result<Self, orders::ConfigError> {
-        let orders = Orders::new(&config.orders[usize::from(id.0)])?;
+        let orders = Orders::new(&config.orders[usize::from(id.0)].clone().without_limits())?;
         let instruments = Instruments::new(&config.instruments);
         Ok(Self {
             id,
@@ -189,6 +189,10 @@ impl Shard {
         let venue = routed.venue();
         effects.reserve_room(order.session, Destination::Venue(venue), Purpose::Order)?;
         effects.reserve_shared(routed.account(), routed.need())?;
+        if routed.must_queue() {
+            // It goes when the rate allows, see `send_waiting`.
+            return Ok(self.orders.enqueue(now, routed));
+        }
         if routed.must_wait() {
             // The cancels of own orders go first, see `send_waiting`.
             return Ok(self.orders.hold(now, routed));
@@ -253,6 +257,11 @@ impl Shard {
         let screened = self.orders.screen_replace(checked)?;
         effects.reserve_room(replace.session, Destination::Venue(screened.venue()), Purpose::Order)?;
         effects.reserve_shared(screened.account(), screened.need())?;
+        if screened.is_queued() {
+            let (orders, mut reports) = self.reports(now, effects);
+            orders.amend_queued(now, screened, &mut reports);
+            return Ok(());
+        }
         let out = self.orders.accept_replace(now, screened);
         send_to_venue(out.venue, &Request::Replace(out.request), effects);
         Ok(())
@@ -443,6 +452,7 @@ impl Shard {
         let mut venues = (0..self.venues).map(VenueId);
         is_late
             || self.orders.is_ending()
+            || self.orders.is_queue_due(now)
             || (self.stalled != 0 && venues.any(|venue| self.stalled & venue_bit(venue) != 0 && has_room(venue)))
     }
 
@@ -457,7 +467,12 @@ impl Shard {
         match Content::decode(message) {
             Some(Content::Request(request)) => self.on_request(now, &request, effects),
             Some(Content::SessionLost(session)) => self.orders.on_session_lost(session),
-            Some(Content::Report(report)) => self.report(now, &report, effects),
+            Some(Content::Report(report)) => {
+                self.report(now, &report, effects);
+                if report.exec.reason == Reason::RateLogout {
+                    self.log_out(now, report.exec.session, Reason::RateLogout, effects);
+                }
+            }
             None => self.counters.malformed_crossings += 1,
         }
         self.send_waiting(now, effects);
@@ -527,6 +542,10 @@ impl Shard {
             Request::MassStatus(mass) => self.orders.end_mass_status(mass, 0, reason),
         };
         self.report(now, &report, effects);
+        if reason == Reason::RateLogout {
+            // Where another shard has the session, that one does when it has the report.
+            self.log_out(now, request.session(), reason, effects);
+        }
     }
 
     fn report<E: Effects>(&mut self, now: Timestamp, report: &Report, effects: &mut E) {
@@ -548,6 +567,8 @@ impl Shard {
             send_to_shard(shard, &content, effects);
             self.notices.pop_front();
         }
+        let was_stalled = self.stalled != 0;
+        self.stalled = 0;
         for venue in (0..self.venues).map(VenueId) {
             while self.orders.cancels_waiting(venue) > 0 && effects.room_for_cancel(venue) {
                 let Some(out) = self.orders.poll_cancel(now, venue) else {
@@ -563,12 +584,14 @@ impl Shard {
         if self.orders.waiting() > 0 {
             self.look_at_waiting(now, effects);
         }
+        if self.orders.is_queue_due(now) || was_stalled {
+            self.look_at_queue(now, effects);
+        }
     }
 
     /// Orders that wait until own ones are cancelled: each goes, is refused or waits on.
     #[cold]
     fn look_at_waiting<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
-        self.stalled = 0;
         let mut next = self.orders.first_waiting();
         while let Some(waiting) = next {
             next = self.orders.waiting_after(waiting);
@@ -594,6 +617,42 @@ impl Shard {
             let (orders, mut reports) = self.reports(now, effects);
             orders.refuse_waiting(waiting, refusal, &mut reports);
         }
+    }
+
+    /// Orders that wait for a rate: each goes, is refused or waits on.
+    #[cold]
+    fn look_at_queue<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
+        self.orders.begin_queue();
+        let mut in_a_row = 0;
+        for _ in 0..MAX_QUEUED_A_TURN {
+            if in_a_row > self.orders.queueing_sessions() {
+                return;
+            }
+            let Some((queued, verdict)) = self.orders.next_queued(now) else {
+                return;
+            };
+            in_a_row += 1;
+            match verdict {
+                QueuedVerdict::Wait => continue,
+                QueuedVerdict::Send(venue) => {
+                    if self.stalled & venue_bit(venue) != 0 || !effects.room_for_order(venue) {
+                        self.stalled |= venue_bit(venue);
+                        continue;
+                    }
+                    let out = self.orders.send_queued(now, queued);
+                    send_to_venue(venue, &Request::New(out.request), effects);
+                }
+                QueuedVerdict::Refuse(reason) => {
+                    if !effects.room_for_end() {
+                        break;
+                    }
+                    let (orders, mut reports) = self.reports(now, effects);
+                    orders.refuse_queued(queued, reason, &mut reports);
+                }
+            }
+            in_a_row = 0;
+        }
+        self.orders.leave_queue();
     }
 
     /// The order logic, and where its reports go.
@@ -668,6 +727,10 @@ impl<E: Effects> Sink for Reports<'_, E> {
 
     fn settle(&mut self, account: AccountPlace, change: &Stake) {
         self.effects.settle_shared(account, change);
+    }
+
+    fn count_firm(&mut self, taken: &Stake) {
+        self.effects.count_firm(taken);
     }
 }
 

@@ -15,8 +15,9 @@ use types::{Notional, Reason};
 pub struct SharedLimits {
     /// By [`AccountPlace`].
     accounts: Arc<[Account]>,
-    /// `None`: the firm has no limits, and no counters that all shards would compete for.
-    firm: Option<Arc<Firm>>,
+    firm: Arc<Firm>,
+    /// Whether what this shard takes counts for the firm. Without limits of the firm no shards compete for its counters.
+    counts_firm: bool,
 }
 
 /// One account on cache lines of its own: shards that trade for different accounts do not meet.
@@ -49,18 +50,16 @@ struct Counter {
 }
 
 impl SharedLimits {
-    /// Counters of what a config has, nothing used. All shards have the same accounts.
+    /// Counters of what a config has, nothing used, and nothing counted for the firm. All shards have the same accounts.
     #[must_use]
     pub fn new(config: &OrdersConfig) -> Self {
         let FirmLimits {
             max_open_notional,
             max_open_orders,
         } = config.firm;
-        let firm = (max_open_notional.is_some() || max_open_orders.is_some()).then(|| {
-            Arc::new(Firm {
-                notional: Counter::of_notional(max_open_notional),
-                orders: Counter::new(max_open_orders.map(i64::from)),
-            })
+        let firm = Arc::new(Firm {
+            notional: Counter::of_notional(max_open_notional),
+            orders: Counter::new(max_open_orders.map(i64::from)),
         });
         Self {
             accounts: config
@@ -69,7 +68,15 @@ impl SharedLimits {
                 .map(|account| Account::new(&account.limits))
                 .collect(),
             firm,
+            counts_firm: false,
         }
+    }
+
+    /// Counts for the firm from now on what this shard takes; so much it has taken already.
+    pub fn count_firm(&mut self, taken: &Stake) {
+        self.counts_firm = true;
+        self.firm.notional.add(taken.notional);
+        self.firm.orders.add(taken.orders);
     }
 
     /// Takes what an order needs, of the account's limits and of the firm's.
@@ -89,7 +96,8 @@ impl SharedLimits {
             (&account.long, stake.long, Reason::NetLimit),
             (&account.short, stake.short, Reason::NetLimit),
         ])?;
-        if let Some(firm) = &self.firm {
+        if self.counts_firm {
+            let firm = &*self.firm;
             let taken = take_all([
                 (&firm.notional, stake.notional, Reason::FirmLimit),
                 (&firm.orders, stake.orders, Reason::FirmLimit),
@@ -112,9 +120,9 @@ impl SharedLimits {
         account.long.add(change.long);
         account.short.add(change.short);
         account.profit.add(change.profit);
-        if let Some(firm) = &self.firm {
-            firm.notional.add(change.notional);
-            firm.orders.add(change.orders);
+        if self.counts_firm {
+            self.firm.notional.add(change.notional);
+            self.firm.orders.add(change.orders);
         }
     }
 
@@ -127,8 +135,8 @@ impl SharedLimits {
             _ => i64::MAX,
         };
         let set = |counter: &Counter| counter.limit.store(limit_of, Ordering::Release);
-        match (place, &self.firm, limit) {
-            (Some(place), _, limit) => {
+        match (place, limit) {
+            (Some(place), limit) => {
                 let account = &self.accounts[place.0 as usize];
                 match limit {
                     Limit::MaxOpenNotional => set(&account.notional),
@@ -142,8 +150,8 @@ impl SharedLimits {
                     _ => {}
                 }
             }
-            (None, Some(firm), Limit::MaxOpenNotional) => set(&firm.notional),
-            (None, Some(firm), Limit::MaxOpenOrders) => set(&firm.orders),
+            (None, Limit::MaxOpenNotional) => set(&self.firm.notional),
+            (None, Limit::MaxOpenOrders) => set(&self.firm.orders),
             _ => {}
         }
     }
@@ -162,11 +170,10 @@ impl SharedLimits {
         }
     }
 
-    /// Notional and open orders of the firm; `None` when it has no limits.
+    /// Notional and open orders of the firm, as far as they are counted.
     #[must_use]
-    pub fn firm(&self) -> Option<(i64, i64)> {
-        let firm = self.firm.as_ref()?;
-        Some((firm.notional.used(), firm.orders.used()))
+    pub fn firm(&self) -> (i64, i64) {
+        (self.firm.notional.used(), self.firm.orders.used())
     }
 }
 
@@ -284,12 +291,11 @@ mod tests {
         };
         SharedLimits {
             accounts: Arc::new([account]),
-            firm: firm.map(|[notional, orders]| {
-                Arc::new(Firm {
-                    notional: of(0, Some(notional)),
-                    orders: of(0, Some(orders)),
-                })
+            firm: Arc::new(Firm {
+                notional: of(0, firm.map(|[notional, _]| notional)),
+                orders: of(0, firm.map(|[_, orders]| orders)),
             }),
+            counts_firm: firm.is_some(),
         }
     }
 
@@ -382,7 +388,7 @@ mod tests {
     fn what_the_firm_refuses_is_not_taken_of_the_account() {
         let limits = limits([1_000, 10], Some([500, 2]));
         assert_eq!(limits.reserve(PLACE, &order(501)), Err(Reason::FirmLimit));
-        assert_eq!((limits.stake(PLACE), limits.firm()), (Stake::NONE, Some((0, 0))));
+        assert_eq!((limits.stake(PLACE), limits.firm()), (Stake::NONE, (0, 0)));
         assert_eq!(limits.reserve(PLACE, &order(500)), Ok(()));
         assert_eq!(limits.reserve(PLACE, &order(0)), Ok(()));
         assert_eq!(
@@ -398,7 +404,7 @@ mod tests {
                 ..Stake::NONE
             },
         );
-        assert_eq!((limits.stake(PLACE), limits.firm()), (Stake::NONE, Some((0, 0))));
+        assert_eq!((limits.stake(PLACE), limits.firm()), (Stake::NONE, (0, 0)));
     }
 
     #[test]
@@ -492,7 +498,7 @@ mod tests {
 
     #[test]
     fn shards_that_hammer_the_firm_never_exceed_it_and_use_it_fully() {
-        let firm = |limits: &SharedLimits| limits.firm().expect("it has limits").0;
+        let firm = |limits: &SharedLimits| limits.firm().0;
         hammer(&limits([i64::MAX, 10], Some([1_000, 10])), 1_000, firm);
     }
 }

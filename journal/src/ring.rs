@@ -200,20 +200,8 @@ impl Ring {
     /// Stores one record from `position` on: its header, the parts of its payload, and zeros up to a whole word. Its room
     /// is free, and it is not appended until [`set_appended`](Self::set_appended) says so.
     pub(crate) fn store(&self, position: u64, header: [u64; 4], parts: &[&[u8]]) {
-        let mut words = WordWriter {
-            data: &self.memory.words()[HEADER_WORDS..],
-            mask: self.mask,
-            next: word_index(position),
-            pending: 0,
-            pending_bits: 0,
-        };
-        for word in header {
-            words.push(word);
-        }
-        for part in parts {
-            words.push_bytes(part);
-        }
-        words.finish();
+        let data = &self.memory.words()[HEADER_WORDS..];
+        store(data, word_index(position) & self.mask, header, parts);
     }
 
     /// Copies from `position`, a multiple of 8, as many bytes as `out` has, also a multiple of 8.
@@ -227,22 +215,48 @@ impl Ring {
     }
 }
 
+/// Stores a record from a word of the ring on; behind the last comes the first.
+fn store(data: &[AtomicU64], first: usize, header: [u64; 4], parts: &[&[u8]]) {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let length = header.len() + bytes.div_ceil(WORD);
+    match data.get(first..first + length) {
+        Some(places) => store_in(places.iter(), header, parts),
+        None => store_in(data[first..].iter().chain(data), header, parts),
+    }
+}
+
+/// Stores a record in these words, as many as it needs.
+fn store_in<'a>(places: impl Iterator<Item = &'a AtomicU64>, header: [u64; 4], parts: &[&[u8]]) {
+    let mut words = WordWriter {
+        places,
+        pending: 0,
+        pending_bits: 0,
+    };
+    for word in header {
+        words.push(word);
+    }
+    for part in parts {
+        words.push_bytes(part);
+    }
+    words.finish();
+}
+
 /// Makes words of bytes that come in parts of any length.
-struct WordWriter<'a> {
-    data: &'a [AtomicU64],
-    mask: usize,
-    next: usize,
+struct WordWriter<I> {
+    /// Those that come next.
+    places: I,
     /// The bytes that do not fill a word yet, in its low bits.
     pending: u64,
     /// 0 to 56.
     pending_bits: usize,
 }
 
-impl WordWriter<'_> {
+impl<'a, I: Iterator<Item = &'a AtomicU64>> WordWriter<I> {
     #[inline]
     fn push(&mut self, word: u64) {
-        self.data[self.next & self.mask].store(word, Ordering::Relaxed);
-        self.next = self.next.wrapping_add(1);
+        if let Some(place) = self.places.next() {
+            place.store(word, Ordering::Relaxed);
+        }
     }
 
     #[inline]
@@ -258,8 +272,8 @@ impl WordWriter<'_> {
         }
         // Most of a record comes through here.
         let (words, rest) = rest.as_chunks::<WORD>();
-        for &word in words {
-            self.push(u64::from_le_bytes(word));
+        for (&word, place) in words.iter().zip(self.places.by_ref()) {
+            place.store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
         self.pending_bits = 8 * rest.len();
         self.pending = match self.pending_bits {
@@ -366,20 +380,14 @@ mod tests {
             place in 0_usize..1000,
         ) {
             let data: Vec<AtomicU64> = (0..64).map(|_| AtomicU64::new(u64::MAX)).collect();
-            let mut words = WordWriter {
-                data: &data,
-                mask: 63,
-                next: place,
-                pending: 0,
-                pending_bits: 0,
-            };
-            for part in &parts {
-                words.push_bytes(part);
-            }
-            words.finish();
+            let header = [1, 2, 3, 4];
+            let slices: Vec<_> = parts.iter().map(Vec::as_slice).collect();
+            store(&data, place & 63, header, &slices);
             let mut wanted = parts.concat();
             wanted.resize(wanted.len().next_multiple_of(8), 0);
-            let word = |index: usize| data[(place + index) & 63].load(Ordering::Relaxed);
+            let stored = |index: usize| data[(place + index) & 63].load(Ordering::Relaxed);
+            prop_assert_eq!([0, 1, 2, 3].map(stored), header);
+            let word = |index: usize| stored(header.len() + index);
             let found: Vec<u8> = (0..wanted.len() / 8).flat_map(|index| word(index).to_le_bytes()).collect();
             prop_assert_eq!(found, wanted);
             prop_assert_eq!(word(parts.concat().len().div_ceil(8)), u64::MAX, "nothing behind it is touched");

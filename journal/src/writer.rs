@@ -212,6 +212,7 @@ impl JournalWriter {
     /// # Panics
     /// When there is no [`room`](Self::room) for it, when the payload is longer than
     /// [`MAX_PAYLOAD_LENGTH`](proto::journal::MAX_PAYLOAD_LENGTH), or when `kind` is 0.
+    #[inline]
     pub fn append(&mut self, kind: u16, version: u16, time: Timestamp, parts: &[&[u8]]) -> u64 {
         let payload_length = parts.iter().map(|part| part.len()).sum();
         let header = header_words(kind, version, time, self.position, payload_length);

@@ -46,7 +46,7 @@ impl Orders {
         let mut sessions = vec![0; self.sessions.len()];
         let mut waiting = vec![0; self.venues.len()];
         let mut at_venues = vec![0; self.venues.len()];
-        let (mut waiting_orders, mut ending) = (0, 0);
+        let (mut waiting_orders, mut queued, mut ending) = (0, 0, 0);
         let mut client_ids = 0;
         for (slot, order) in self.table.open() {
             self.audit_order(slot, order)?;
@@ -61,7 +61,8 @@ impl Orders {
             at_venues[usize::from(order.venue.0)] += 1;
             let cancel_waits = u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
             if order.waits() {
-                waiting_orders += 1;
+                waiting_orders += u32::from(!order.is_queued);
+                queued += u32::from(order.is_queued);
                 ending += cancel_waits;
             } else {
                 waiting[usize::from(order.venue.0)] += cancel_waits;
@@ -113,6 +114,10 @@ impl Orders {
                 return Err(AuditError::VenueOrders(VenueId(index)));
             }
         }
+        let listed: u32 = self.sessions.iter().map(|session| session.queued.length()).sum();
+        if (listed, self.queue.length) != (queued, queued) {
+            return Err(AuditError::WaitingOrders);
+        }
         if (self.waiting.length(), self.ending.length()) != (waiting_orders, ending) {
             return Err(AuditError::WaitingOrders);
         }
@@ -128,12 +133,7 @@ impl Orders {
         if order.claim != order.claim() {
             return Err(AuditError::Claim(order_id));
         }
-        let account = &self.accounts[order.account as usize];
-        let need = if account.shared_limit {
-            shared_units(order.used + order.claim.notional).unwrap_or(i64::MAX)
-        } else {
-            0
-        };
+        let need = shared_units(order.used + order.claim.notional).unwrap_or(i64::MAX);
         // A pending replace may have needed more before something traded.
         if order.held < need || (order.replace.is_none() && order.held != need) {
             return Err(AuditError::Held(order_id));

@@ -5,6 +5,7 @@ use crate::config::SelfMatch;
 use crate::control::Stop;
 use crate::exposure::shared_units;
 use crate::order::{Order, PendingCancel, PendingReplace};
+use crate::queue::check_actions;
 use crate::report::{ForVenue, OrderStatus, Report};
 use crate::risk::{self, Reference, Terms};
 use crate::stake::{AccountPlace, Need, Stake};
@@ -43,10 +44,12 @@ struct Replacement {
     weight_price: Price,
     /// What it takes of its account's shared limits.
     need: Need,
-    /// What the account's position is valued at from then on; 0 where it is not, or stays as it is.
+    /// What the account's position is valued at from then on; 0 where it stays as it is.
     mark: Price,
     /// It does more than take lots off: it counts for rates.
     is_limited: bool,
+    /// Its order waits for a rate.
+    is_queued: bool,
 }
 
 /// What cancel and replace have in common.
@@ -124,7 +127,7 @@ impl Orders {
     ) -> Result<ReplaceChecked, Reason> {
         let slot = self.find_open(&Change::from(replace))?;
         let order = self.table.order(slot);
-        if order.cancel.is_some() || order.replace.is_some() || order.waits() {
+        if order.cancel.is_some() || order.replace.is_some() || (order.waits() && !order.is_queued) {
             return Err(Reason::RequestPending);
         }
         let mut replace = *replace;
@@ -151,7 +154,14 @@ impl Orders {
             }
             self.check_restrictions(order.instrument, order.account, order.session)?;
             terms.check_short_sale(account)?;
-            if !session.rate.allows(now) || !account.rate.allows(now) || !instrument.rate.allows(now) {
+            let is_slow_enough = session.rate.allows(now) && account.rate.allows(now) && instrument.rate.allows(now);
+            if !is_slow_enough && !order.is_queued {
+                let rates = [
+                    session.rate_and_limit(),
+                    account.rate_and_limit(),
+                    instrument.rate_and_limit(),
+                ];
+                check_actions(now, rates)?;
                 return Err(Reason::RateLimit);
             }
             let market = risk::market_price(now, instrument, reference);
@@ -161,9 +171,11 @@ impl Orders {
             if more > 0 {
                 self.check_position(account, order.position, order.side, more)?;
             }
-            if account.valued {
-                mark = market?;
-            }
+            mark = if account.valued {
+                market?
+            } else {
+                market.unwrap_or(mark)
+            };
             weight.price
         } else {
             order.weight_price
@@ -180,7 +192,8 @@ impl Orders {
             weight_price,
             need: self.need_beyond_held(order, &replace, weight_price, mark)?,
             mark,
-            is_limited,
+            is_limited: is_limited && !order.is_queued,
+            is_queued: order.is_queued,
         }))
     }
 
@@ -401,9 +414,6 @@ impl Orders {
         mark: Price,
     ) -> Result<Need, Reason> {
         let account = &self.accounts[order.account as usize];
-        if !account.shared_limit {
-            return Ok(Need::default());
-        }
         let changed = Order {
             replace: Some(PendingReplace {
                 number: 0,
@@ -484,6 +494,16 @@ impl CancelChecked {
 }
 
 impl ReplaceScreened {
+    /// Whether its order waits for a rate, so that nothing goes to its venue: it is given to [`Orders::amend_queued`].
+    #[must_use]
+    pub const fn is_queued(&self) -> bool {
+        self.0.is_queued
+    }
+
+    pub(crate) const fn slot(&self) -> u32 {
+        self.0.slot
+    }
+
     /// Where the replace goes.
     #[must_use]
     pub const fn venue(&self) -> VenueId {

@@ -3,7 +3,7 @@
 //! Every limit is stated; there is no `Default` here on purpose. Whoever reads a config file gives each value or refuses
 //! to start.
 
-use crate::limit_table::Limit;
+use crate::limit_table::{Limit, LimitScope};
 use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::{
     BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX, RESTRICTED_CLASSES_MAX,
@@ -39,12 +39,61 @@ pub struct OrdersConfig {
     /// How long an order waits until own orders that it would trade with are cancelled. Zero where no session has
     /// [`SelfMatch::CancelOldest`].
     pub own_cancel_wait: Duration,
+    /// Orders that wait for a rate.
+    pub rate_queue: RateQueueConfig,
     /// How much is allocated.
     pub capacity: Capacity,
 }
 
-/// Limits for all orders of all shards. They are held outside, see [`Routed::need`](crate::Routed::need). One that is not there at
-/// the start is not counted, and cannot be set later.
+impl OrdersConfig {
+    /// All its limits: of the firm, of each class, account and session, and those that instruments have in the place of their
+    /// class's.
+    pub fn limits(&self) -> impl Iterator<Item = ((LimitScope, Limit), LimitValue)> {
+        let classes = (0..).map(LimitClass).zip(&self.classes);
+        let classes = classes.flat_map(|(class, of)| all(LimitScope::Class(class), |limit| of.value(limit)));
+        let accounts = self.accounts.iter();
+        let accounts = accounts.flat_map(|one| all(LimitScope::Account(one.id), |limit| one.limits.value(limit)));
+        let sessions = self.sessions.iter();
+        let sessions = sessions.flat_map(|one| all(LimitScope::Session(one.id), |limit| one.limits.value(limit)));
+        let instruments = self.overrides.iter();
+        let instruments = instruments.map(|&(id, limit, value)| ((LimitScope::Instrument(id), limit), value));
+        all(LimitScope::Firm, |limit| self.firm.value(limit))
+            .chain(classes)
+            .chain(accounts)
+            .chain(sessions)
+            .chain(instruments)
+    }
+
+    /// The same without what [`set_limits`](crate::Orders::set_limits) could not set later as if it had been there from the
+    /// start: overrides, and limits that span shards.
+    #[must_use]
+    pub fn without_limits(mut self) -> Self {
+        self.overrides.clear();
+        self.firm = FirmLimits {
+            max_open_notional: None,
+            max_open_orders: None,
+        };
+        for account in &mut self.accounts {
+            (
+                account.limits.max_gross,
+                account.limits.max_net,
+                account.limits.max_loss,
+            ) = (None, None, None);
+        }
+        self
+    }
+}
+
+/// Those limits that stand at a scope.
+fn all(
+    scope: LimitScope,
+    value: impl Fn(Limit) -> Option<LimitValue>,
+) -> impl Iterator<Item = ((LimitScope, Limit), LimitValue)> {
+    let limits = Limit::ALL.iter();
+    limits.filter_map(move |&limit| Some(((scope, limit), value(limit)?)))
+}
+
+/// Limits for all orders of all shards. They are held outside, see [`Routed::need`](crate::Routed::need).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirmLimits {
     /// Most notional of open orders and of what traded this day, 1e-9.
@@ -179,8 +228,7 @@ pub struct AccountLimits {
     /// Most new orders and replaces in a time.
     pub rate: RateLimit,
     /// Most notional of open orders and of what traded this day, 1e-9, over all shards. Limits that span shards are held
-    /// outside: with one of them every order needs a reservation, see [`Routed::need`](crate::Routed::need). One that is
-    /// not there at the start is not counted, and cannot be set later.
+    /// outside: every order needs a reservation, see [`Routed::need`](crate::Routed::need).
     pub max_open_notional: Option<Notional>,
     /// Most value of all positions together, each the larger of long and short with its open orders, 1e-9, over all shards.
     pub max_gross: Option<Notional>,
@@ -219,6 +267,28 @@ pub struct RateLimit {
     pub per_second: Option<u32>,
     /// At once, after a time without any. Not 0, and there with `per_second`.
     pub at_once: Option<u32>,
+    /// What happens to an order that comes faster. There with `per_second`.
+    pub action: Option<RateAction>,
+}
+
+/// What happens to an order that comes faster than a rate; the last is the strictest. A replace is never queued.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RateAction {
+    /// It waits in the gateway until the rate allows it.
+    Queue,
+    /// It is refused.
+    Reject,
+    /// It is refused, and its session is logged out.
+    Disconnect,
+}
+
+/// Orders that wait for a rate. Zeros where no rate has [`RateAction::Queue`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateQueueConfig {
+    /// How many may at a time.
+    pub orders: u32,
+    /// How long each may before it is refused.
+    pub wait: Duration,
 }
 
 /// A client session.
@@ -356,6 +426,8 @@ pub enum ConfigError {
     /// The orders of the session may have to wait for own ones to be cancelled, and the time or the number of those that wait
     /// is zero.
     NoWaiting(SessionId),
+    /// A rate queues orders, and the number of those that wait or their time is zero.
+    NoRateQueue,
     /// The session leaves self-match prevention to venues that decrement, and its orders may go to one that does not.
     NoDecrement(SessionId, VenueId),
 }
@@ -411,11 +483,6 @@ impl AccountLimits {
     pub(crate) const fn are_valued(&self) -> bool {
         self.max_gross.is_some() || self.max_net.is_some() || self.max_loss.is_some()
     }
-
-    /// Whether one of its limits spans shards.
-    pub(crate) const fn are_shared(&self) -> bool {
-        self.max_open_notional.is_some() || self.are_valued()
-    }
 }
 
 impl SessionLimits {
@@ -439,6 +506,28 @@ impl ReferenceChoice {
             Self::Mid => "mid",
             Self::Last => "last",
             Self::Master => "master",
+        }
+    }
+}
+
+impl RateQueueConfig {
+    /// There is none.
+    pub const NONE: Self = Self {
+        orders: 0,
+        wait: Duration(0),
+    };
+}
+
+impl RateAction {
+    /// All, in their order.
+    pub(crate) const ALL: [Self; 3] = [Self::Queue, Self::Reject, Self::Disconnect];
+
+    /// As a config has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Reject => "reject",
+            Self::Disconnect => "disconnect",
         }
     }
 }
@@ -502,13 +591,12 @@ impl RateLimit {
     pub const NONE: Self = Self {
         per_second: None,
         at_once: None,
+        action: None,
     };
 
     const fn is_valid(self) -> bool {
-        !matches!(
-            (self.per_second, self.at_once),
-            (Some(0), _) | (_, Some(0)) | (Some(_), None)
-        )
+        let lacks_half = self.per_second.is_some() && (self.at_once.is_none() || self.action.is_none());
+        !lacks_half && !matches!((self.per_second, self.at_once), (Some(0), _) | (_, Some(0)))
     }
 }
 
@@ -561,6 +649,7 @@ impl fmt::Display for ConfigError {
                 f,
                 "session {session} wants decrement, and its orders may go to venue {venue}, which has none"
             ),
+            Self::NoRateQueue => f.write_str("a rate queues orders, which needs orders that may wait and a time"),
             Self::NoWaiting(id) => write!(
                 f,
                 "session {id} cancels its oldest orders, which needs a time to wait and orders that may wait"

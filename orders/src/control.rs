@@ -245,10 +245,8 @@ impl Orders {
         exposure.open_orders += 1;
         exposure.change(order.side, Claim::default(), order.claim);
         let account = &mut self.accounts[order.account as usize];
-        if account.valued {
-            exposure.mark = order.weight_price;
-            account.restake(exposure);
-        }
+        exposure.mark = order.weight_price;
+        account.restake(exposure);
         let book = match order.book {
             NIL => NIL,
             _ => {
@@ -263,11 +261,7 @@ impl Orders {
             self.own.insert(book, order.side, order.own_price(), slot);
         }
         let account = &mut self.accounts[order.account as usize];
-        let held = if order.held > 0 {
-            shared_units(order.claim.notional).unwrap_or(order.held)
-        } else {
-            0
-        };
+        let held = shared_units(order.claim.notional).unwrap_or(order.held);
         account.exposure.held -= order.held - held;
         account.unsettled.notional -= order.held - held;
         let order = self.table.order_mut(slot);

@@ -57,6 +57,8 @@ pub struct Counters {
     pub forced_cancels: u64,
     /// Orders that waited until own ones were cancelled.
     pub waited: u64,
+    /// Orders that came too fast and were queued.
+    pub queued: u64,
     /// Orders that ended.
     pub ended: u64,
     refusals: [u64; REASON_NUMBERS],
@@ -87,6 +89,7 @@ impl Counters {
             mass_cancels: 0,
             forced_cancels: 0,
             waited: 0,
+            queued: 0,
             ended: 0,
             refusals: [0; REASON_NUMBERS],
             reports: [0; EXEC_TYPES],

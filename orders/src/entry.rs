@@ -49,10 +49,12 @@ struct Candidate<'a> {
     repeat: Option<Repeat>,
     /// What it takes of its account's shared limits.
     need: Need,
-    /// What the account's position is valued at from then on; nothing where it is not.
+    /// What the account's position is valued at from then on; 0 where there is no reference price.
     mark: Price,
     /// Whether own orders are to be cancelled before it may go.
     must_wait: bool,
+    /// Whether a rate does not allow it yet.
+    must_queue: bool,
 }
 
 impl Orders {
@@ -86,8 +88,15 @@ impl Orders {
         }
         self.check_restrictions(instrument_index, account_index, session_index)?;
         terms.check_short_sale(account)?;
-        if !session.rate.allows(now) || !account.rate.allows(now) || !instrument.rate.allows(now) {
-            return Err(Reason::RateLimit);
+        let is_slow_enough = session.rate.allows(now) && account.rate.allows(now) && instrument.rate.allows(now);
+        let must_queue = !is_slow_enough || session.has_queued();
+        if must_queue {
+            let rates = [
+                session.rate_and_limit(),
+                account.rate_and_limit(),
+                instrument.rate_and_limit(),
+            ];
+            self.check_queue(now, rates)?;
         }
         if session.orders.length() >= session.limits.max_open_orders
             || account.exposure.open_orders >= account.limits.max_open_orders
@@ -113,11 +122,9 @@ impl Orders {
             return Err(Reason::OrderTableFull);
         }
         let mut need = Need::default();
-        let mut mark = Price(0);
-        if account.shared_limit {
-            need.stake.notional = shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?;
-            need.stake.orders = 1;
-        }
+        need.stake.notional = shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?;
+        need.stake.orders = 1;
+        let mut mark = market.unwrap_or(Price(0));
         if account.valued {
             mark = market?;
             let held = self.positions.entry_or_nothing(position);
@@ -138,6 +145,7 @@ impl Orders {
             need,
             mark,
             must_wait: false,
+            must_queue,
         }))
     }
 
@@ -209,7 +217,8 @@ impl Orders {
     /// First stage: whether the order could trade with open ones of its owner, and what its session wants then.
     ///
     /// # Errors
-    /// [`Reason::SelfMatch`]; [`Reason::TooManyWaiting`] when it would have to wait until they are cancelled;
+    /// [`Reason::SelfMatch`]; [`Reason::TooManyWaiting`] when it would have to wait until they are cancelled, and
+    /// [`Reason::RateLimit`] when it would have to wait for a rate as well;
     /// [`Reason::OrderTableFull`] when there is no room to remember one more owner's orders.
     #[inline(always)]
     pub fn screen<'a>(&self, order: RiskChecked<'a>) -> Result<Screened<'a>, Reason> {
@@ -232,6 +241,8 @@ impl Orders {
     fn screen_own(&self, candidate: &mut Candidate<'_>) -> Result<(), Reason> {
         match self.sessions[candidate.session as usize].self_match {
             SelfMatch::CancelNewest | SelfMatch::CancelBoth => Err(Reason::SelfMatch),
+            // One that waited for both could wait for own orders that came behind it.
+            SelfMatch::CancelOldest if candidate.must_queue => Err(Reason::RateLimit),
             SelfMatch::CancelOldest if self.waiting.length() >= self.most_waiting => Err(Reason::TooManyWaiting),
             SelfMatch::CancelOldest => {
                 candidate.must_wait = true;
@@ -270,6 +281,7 @@ impl Orders {
     #[inline]
     pub fn accept(&mut self, now: Timestamp, order: Routed<'_>) -> ForVenue<NewOrder> {
         assert!(!order.candidate.must_wait, "an order that must wait is held");
+        assert!(!order.candidate.must_queue, "an order that is too fast is queued");
         let (slot, request) = self.enter(now, &order);
         let order_id = OrderId(self.table.order(slot).number);
         ForVenue {
@@ -299,7 +311,7 @@ impl Orders {
 
     /// Makes the order an open one. Gives its slot, and the order as the client wrote it.
     #[inline]
-    fn enter<'a>(&mut self, now: Timestamp, order: &Routed<'a>) -> (u32, &'a NewOrder) {
+    pub(crate) fn enter<'a>(&mut self, now: Timestamp, order: &Routed<'a>) -> (u32, &'a NewOrder) {
         let &Routed { ref candidate, venue } = order;
         assert!(
             candidate.version == self.version,
@@ -353,10 +365,12 @@ impl Orders {
         };
         self.by_client_id
             .insert(order.client_order_id.0, candidate.session, slot);
-        self.accounts[candidate.account as usize].rate.take(now);
-        self.instruments[candidate.instrument as usize].rate.take(now);
         let session = &mut self.sessions[candidate.session as usize];
-        session.rate.take(now);
+        if !candidate.must_queue {
+            self.accounts[candidate.account as usize].rate.take(now);
+            self.instruments[candidate.instrument as usize].rate.take(now);
+            session.rate.take(now);
+        }
         if let Some(repeat) = candidate.repeat {
             session.repeats.take(now, repeat);
         }
@@ -436,8 +450,10 @@ impl Orders {
         let exposure = self.positions.entry_mut(position);
         exposure.open_orders += 1;
         exposure.change(side, Claim::default(), claim);
-        if account.valued {
+        if candidate.mark.0 != 0 {
             exposure.mark = candidate.mark;
+        }
+        if account.valued {
             account.exposure.stake.add_value(&candidate.need.stake);
             exposure.stake.add_value(&candidate.need.stake);
         }
@@ -470,8 +486,13 @@ impl Routed<'_> {
         self.candidate.must_wait
     }
 
-    /// What the order takes of its account's limits that span shards, rounded against the client; nothing when the account
-    /// has none.
+    /// Whether a rate does not allow it yet: it is given to [`Orders::enqueue`].
+    #[must_use]
+    pub const fn must_queue(&self) -> bool {
+        self.candidate.must_queue
+    }
+
+    /// What the order takes of its account's limits that span shards, rounded against the client.
     ///
     /// The caller reserves that much before it accepts the order, and refuses it with the limit's reason when it cannot.
     /// From acceptance on [`Sink::settle`](crate::Sink::settle) tells every change. Notional that traded stays reserved until

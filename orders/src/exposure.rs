@@ -32,7 +32,7 @@ pub struct Exposure {
     /// What they brought together, 1e-9.
     pub sold_notional: Notional,
     /// What the position is valued at, 1e-9: the reference price when the account last had an order checked here, or the price
-    /// of its last trade, whichever was later. 0 when the account has no limit that asks for it.
+    /// of its last trade, whichever was later. 0 when there was neither.
     pub mark: Price,
     /// What it takes of the account's limits by its value.
     pub(crate) stake: Stake,
@@ -128,6 +128,12 @@ impl Positions {
     /// The entries in use.
     pub(crate) fn entries(&self) -> &[Exposure] {
         &self.entries[..self.index.length()]
+    }
+
+    /// The same, to be valued anew.
+    pub(crate) fn entries_mut(&mut self) -> &mut [Exposure] {
+        let length = self.index.length();
+        &mut self.entries[..length]
     }
 
     /// Forgets all pairs; none has an open order.

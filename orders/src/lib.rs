@@ -4,7 +4,7 @@
 //! that they can be seen and timed: [`check_risk`](Orders::check_risk), [`screen`](Orders::screen),
 //! [`route`](Orders::route), [`accept`](Orders::accept). Each step wants what the step before gave, and only the last one
 //! changes anything. One that has to wait for own orders to be cancelled is held by [`hold`](Orders::hold) in place of the
-//! last step. Cancels and replaces have the same form. What the venue answers goes to
+//! last step; one that comes faster than a rate allows by [`enqueue`](Orders::enqueue). Cancels and replaces have the same form. What the venue answers goes to
 //! [`on_venue_report`](Orders::on_venue_report) and comes out of a [`Sink`] in the client's terms.
 //!
 //! The crate knows no clock, no socket and no wire. Time is an argument, everything is allocated in [`Orders::new`], and
@@ -33,6 +33,7 @@ mod modes;
 mod number;
 mod order;
 mod own;
+mod queue;
 mod rate;
 mod repeats;
 mod report;
@@ -49,8 +50,9 @@ pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
     AccountConfig, AccountLimits, AuctionLimits, BookLimit, Capacity, Collar, ConfigError, FirmLimits,
-    InstrumentLimits, MissingBook, MissingReference, OrdersConfig, RateLimit, ReferenceChoice, RepeatLimit,
-    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, VenueConfig,
+    InstrumentLimits, MissingBook, MissingReference, OrdersConfig, RateAction, RateLimit, RateQueueConfig,
+    ReferenceChoice, RepeatLimit, Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales,
+    VenueConfig,
 };
 pub use control::{KillScope, Stop};
 pub use counters::{Anomaly, Counters};
@@ -63,6 +65,7 @@ pub use limits::{
     RESTRICTED_CLASSES_MAX,
 };
 pub use order::{OrderState, OrderView};
+pub use queue::{Queued, QueuedVerdict};
 pub use report::{ForVenue, OrderStatus, Report, Sink};
 pub use risk::Reference;
 pub use stake::{AccountPlace, Need, Stake};

@@ -1,8 +1,10 @@
 //! Limits that change while orders are open.
 
-use crate::config::InstrumentState;
+use crate::config::{InstrumentLimits, InstrumentState, RateAction};
 use crate::limit_table::{Limit, LimitScope};
 use crate::limit_value::{LimitError, LimitValue};
+use crate::report::Sink;
+use crate::stake::Stake;
 use crate::state::Orders;
 use types::{InstrumentId, LimitClass, Timestamp};
 
@@ -53,91 +55,94 @@ impl Orders {
         Some(LimitScope::Instrument(instrument.id))
     }
 
-    /// Whether [`set_limit`](Self::set_limit) would change the limit.
+    /// Whether [`set_limits`](Self::set_limits) would change the limits.
     ///
     /// # Errors
     /// Why not.
-    pub fn check_limit(&self, scope: LimitScope, limit: Limit, value: LimitValue) -> Result<(), LimitError> {
+    pub fn check_limits(&self, scope: LimitScope, changes: &[(Limit, LimitValue)]) -> Result<(), LimitError> {
+        let all = changes.iter().copied();
+        let queues = |&(_, value): &_| value == LimitValue::RateAction(RateAction::Queue);
+        if changes.iter().any(queues) && !self.queue.is_there() {
+            return Err(LimitError::NoRateQueue);
+        }
         match scope {
-            LimitScope::Firm => {
-                is_counted(self.firm_is_counted, value)?;
-                self.firm.with(limit, value).map(drop)
-            }
+            LimitScope::Firm => self.firm.with(all).map(drop),
             LimitScope::Class(class) => {
                 let limits = self.classes.get(usize::from(class.0)).ok_or(LimitError::UnknownScope)?;
-                limits.with(limit, value)?;
-                let mut followers = self.instruments.iter().filter(|one| one.follows(class, limit));
-                followers.try_for_each(|instrument| instrument.limits.with(limit, value).map(drop))
+                limits.with(all)?;
+                let mut instruments = self.instruments.iter();
+                instruments.try_for_each(|one| one.limits.with(one.following(class, changes)).map(drop))
             }
             LimitScope::Instrument(id) => {
                 let index = self.instrument(id).ok_or(LimitError::UnknownScope)?;
-                let instrument = &self.instruments[index as usize];
-                let value = self.resolve(instrument, limit, value)?;
-                instrument.limits.with(limit, value).map(drop)
+                self.instrument_with(&self.instruments[index as usize], changes)
+                    .map(drop)
             }
             LimitScope::Account(id) => {
                 let account = self.any_account(id).ok_or(LimitError::UnknownScope)?;
-                let account = &self.accounts[account];
-                let counted = match limit {
-                    Limit::MaxGross | Limit::MaxNet | Limit::MaxLoss => account.valued,
-                    Limit::MaxOpenNotional => account.shared_limit,
-                    _ => true,
-                };
-                is_counted(counted, value)?;
-                account.limits.with(limit, value).map(drop)
+                self.accounts[account].limits.with(all).map(drop)
             }
             LimitScope::Session(id) => {
                 let session = self.session(id).ok_or(LimitError::UnknownScope)?;
-                self.sessions[session as usize].limits.with(limit, value).map(drop)
+                self.sessions[session as usize].limits.with(all).map(drop)
             }
         }
     }
 
-    /// Changes a limit: it is in force for the next order. What is open stays, also when there is more of it than the limit
-    /// now allows. A limit of a class is changed for the instruments that have not their own.
+    /// Changes limits of a scope, together: they are in force for the next order. What is open stays, also when there is more
+    /// of it than a limit now allows. A limit of a class is changed for the instruments that have not their own. What was not
+    /// counted because no limit asked for it is counted from the start of the day.
     ///
     /// # Errors
-    /// As [`check_limit`](Self::check_limit); then nothing is changed.
-    pub fn set_limit(
+    /// As [`check_limits`](Self::check_limits); then nothing is changed.
+    pub fn set_limits<S: Sink>(
         &mut self,
         now: Timestamp,
         scope: LimitScope,
-        limit: Limit,
-        value: LimitValue,
+        changes: &[(Limit, LimitValue)],
+        sink: &mut S,
     ) -> Result<(), LimitError> {
-        self.check_limit(scope, limit, value)?;
+        self.check_limits(scope, changes)?;
         self.version += 1;
+        self.queue.look_again();
+        let all = changes.iter().copied();
         match scope {
-            LimitScope::Firm => self.firm = self.firm.with(limit, value)?,
+            LimitScope::Firm => {
+                self.firm = self.firm.with(all)?;
+                self.count_for_firm(sink);
+            }
             LimitScope::Class(class) => {
                 let limits = &mut self.classes[usize::from(class.0)];
-                *limits = limits.with(limit, value)?;
-                let instruments = self.instruments.iter_mut();
-                for instrument in instruments.filter(|one| one.follows(class, limit)) {
-                    instrument.limits = instrument.limits.with(limit, value)?;
+                *limits = limits.with(all)?;
+                for instrument in self.instruments.iter_mut().filter(|one| one.class == class) {
+                    instrument.limits = instrument.limits.with(instrument.following(class, changes))?;
                     instrument.rate.change(now, instrument.limits.rate);
                 }
             }
             LimitScope::Instrument(id) => {
                 let index = self.instrument(id).ok_or(LimitError::UnknownScope)? as usize;
-                let new = self.resolve(&self.instruments[index], limit, value)?;
+                let new = self.instrument_with(&self.instruments[index], changes)?;
                 let instrument = &mut self.instruments[index];
-                instrument.limits = instrument.limits.with(limit, new)?;
+                instrument.limits = new;
                 instrument.rate.change(now, instrument.limits.rate);
-                instrument.set_own(limit, value != LimitValue::OfClass);
+                for &(limit, value) in changes {
+                    instrument.set_own(limit, value != LimitValue::OfClass);
+                }
             }
             LimitScope::Account(id) => {
                 let index = self.any_account(id).ok_or(LimitError::UnknownScope)?;
                 let account = &mut self.accounts[index];
-                account.limits = account.limits.with(limit, value)?;
+                account.limits = account.limits.with(all)?;
                 account.rate.change(now, account.limits.rate);
+                self.value_positions(index, sink);
             }
             LimitScope::Session(id) => {
                 let index = self.session(id).ok_or(LimitError::UnknownScope)?;
                 let session = &mut self.sessions[index as usize];
-                session.limits = session.limits.with(limit, value)?;
+                session.limits = session.limits.with(all)?;
                 session.rate.change(now, session.limits.rate);
-                if matches!(limit, Limit::MaxRepeats | Limit::RepeatsWithin) {
+                let is_of_repeats = |&(limit, _): &_| matches!(limit, Limit::MaxRepeats | Limit::RepeatsWithin);
+                if changes.iter().any(is_of_repeats) {
                     session.repeats.change(session.limits.repeats);
                 }
             }
@@ -145,24 +150,53 @@ impl Orders {
         Ok(())
     }
 
-    /// A value for an instrument, which may be that of its class.
-    fn resolve(&self, instrument: &InstrumentState, limit: Limit, value: LimitValue) -> Result<LimitValue, LimitError> {
-        match value {
-            LimitValue::OfClass => {
-                let class = &self.classes[usize::from(instrument.class.0)];
-                class.value(limit).ok_or(LimitError::NotHere)
-            }
-            own => Ok(own),
+    /// Begins to value the positions of an account that has a limit by their value for the first time.
+    fn value_positions<S: Sink>(&mut self, account: usize, sink: &mut S) {
+        let state = &mut self.accounts[account];
+        if state.valued || !state.limits.are_valued() {
+            return;
         }
+        state.valued = true;
+        let index = u32::try_from(account).expect("accounts are bounded");
+        for position in self
+            .positions
+            .entries_mut()
+            .iter_mut()
+            .filter(|one| one.account == index)
+        {
+            state.restake(position);
+        }
+        self.settle(index, sink);
     }
-}
 
-/// Whether a limit that spans shards can be set.
-fn is_counted(counted: bool, value: LimitValue) -> Result<(), LimitError> {
-    if counted || value == LimitValue::None {
-        Ok(())
-    } else {
-        Err(LimitError::NotCounted)
+    /// Begins to count for the firm, when it has a limit for the first time.
+    fn count_for_firm<S: Sink>(&mut self, sink: &mut S) {
+        let has_limit = self.firm.max_open_notional.is_some() || self.firm.max_open_orders.is_some();
+        if self.firm_is_counted || !has_limit {
+            return;
+        }
+        self.firm_is_counted = true;
+        let mut taken = Stake::NONE;
+        for account in &self.accounts {
+            taken.notional += account.exposure.held + account.exposure.used;
+            taken.orders += i64::from(account.exposure.open_orders);
+        }
+        sink.count_firm(&taken);
+    }
+
+    /// An instrument's limits with some changed, each of which may be that of its class.
+    fn instrument_with(
+        &self,
+        instrument: &InstrumentState,
+        changes: &[(Limit, LimitValue)],
+    ) -> Result<InstrumentLimits, LimitError> {
+        let class = &self.classes[usize::from(instrument.class.0)];
+        let values = changes.iter().map(|&(limit, value)| match value {
+            // What the class has not is no limit of an instrument, which is found where it is put in.
+            LimitValue::OfClass => (limit, class.value(limit).unwrap_or(value)),
+            own => (limit, own),
+        });
+        instrument.limits.with(values)
     }
 }
 
@@ -172,9 +206,17 @@ impl InstrumentState {
         self.own & (1 << limit as u8) != 0
     }
 
-    /// Whether a limit is that of this class.
-    fn follows(&self, class: LimitClass, limit: Limit) -> bool {
-        self.class == class && !self.has_own(limit)
+    /// Those changes of this class's limits that are changes of its own.
+    fn following(
+        &self,
+        class: LimitClass,
+        changes: &[(Limit, LimitValue)],
+    ) -> impl Iterator<Item = (Limit, LimitValue)> {
+        let (own, is_of_class) = (self.own, self.class == class);
+        changes
+            .iter()
+            .copied()
+            .filter(move |&(limit, _)| is_of_class && own & (1 << limit as u8) == 0)
     }
 
     pub(crate) const fn set_own(&mut self, limit: Limit, is_own: bool) {

@@ -88,11 +88,16 @@ macro_rules! fields {
                 }
             }
 
-            /// These limits with one changed.
-            pub(crate) fn with(mut self, limit: Limit, value: LimitValue) -> Result<Self, LimitError> {
-                match limit {
-                    $($name => self.$($field).+.set(value)?,)*
-                    _ => return Err(LimitError::NotHere),
+            /// These limits with some changed, together.
+            pub(crate) fn with(
+                mut self,
+                changes: impl IntoIterator<Item = (Limit, LimitValue)>,
+            ) -> Result<Self, LimitError> {
+                for (limit, value) in changes {
+                    match limit {
+                        $($name => self.$($field).+.set(value)?,)*
+                        _ => return Err(LimitError::NotHere),
+                    }
                 }
                 if self.are_valid() { Ok(self) } else { Err(LimitError::Invalid) }
             }
@@ -134,6 +139,7 @@ limits! {
     MaxNet = 23, "max_net_notional", account.max_net;
     MaxLoss = 24, "max_loss", account.max_loss;
     Book = 25, "book", instrument.book;
+    RateAction = 26, "rate_action", instrument.rate.action account.rate.action session.rate.action;
 }
 
 impl Limit {

@@ -1,6 +1,6 @@
 //! What a limit may be: how it is written in a config, on the screen and in a journal.
 
-use crate::config::{BookLimit, Collar, MissingBook, MissingReference, ReferenceChoice, ShortSales};
+use crate::config::{BookLimit, Collar, MissingBook, MissingReference, RateAction, ReferenceChoice, ShortSales};
 use core::fmt;
 use types::{Duration, Notional, Price, Quantity};
 
@@ -29,6 +29,8 @@ pub enum LimitValue {
     Reference(ReferenceChoice),
     /// Whether an account may sell short.
     ShortSales(ShortSales),
+    /// What happens to an order that comes too fast.
+    RateAction(RateAction),
 }
 
 /// Why a limit stays as it is.
@@ -47,8 +49,8 @@ pub enum LimitError {
     },
     /// The value is zero or too high, or lacks another limit that belongs to it.
     Invalid,
-    /// It spans shards and was left out at the start, so that nothing has been counted for it.
-    NotCounted,
+    /// The config has no queue for orders that come too fast.
+    NoRateQueue,
 }
 
 /// The type of a limit in the structs of the config.
@@ -263,6 +265,25 @@ impl Field for ShortSales {
     }
 }
 
+impl Field for RateAction {
+    const FORM: &'static str = "\"reject\", \"queue\" or \"disconnect\"";
+
+    fn value(&self) -> LimitValue {
+        LimitValue::RateAction(*self)
+    }
+
+    fn from_value(value: LimitValue) -> Option<Self> {
+        match value {
+            LimitValue::RateAction(action) => Some(action),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.name() == text)
+    }
+}
+
 impl Field for Option<Collar> {
     const FORM: &'static str = "\"off\", or { basis_points = 500, ticks = 100 } with one or both";
 
@@ -423,6 +444,7 @@ impl LimitValue {
             Self::MissingReference(MissingReference::UseMaster) => (6, 1),
             Self::Reference(reference) => (9, reference as i128),
             Self::ShortSales(rule) => (10, rule as i128),
+            Self::RateAction(action) => (13, action as i128),
             Self::Collar(None) => (7, 0),
             Self::Collar(Some(collar)) => (8, collar.to_amount()),
             Self::Book(book) => match book.missing {
@@ -446,6 +468,7 @@ impl LimitValue {
             (6, _) => Self::MissingReference(MissingReference::UseMaster),
             (9, place) => Self::Reference(*ReferenceChoice::ALL.get(usize::try_from(place).ok()?)?),
             (10, place) => Self::ShortSales(*ShortSales::ALL.get(usize::try_from(place).ok()?)?),
+            (13, place) => Self::RateAction(*RateAction::ALL.get(usize::try_from(place).ok()?)?),
             (7, _) => Self::Collar(None),
             (8, _) => Self::Collar(Some(Collar::from_amount(amount)?)),
             (11, _) => Self::Book(BookLimit {
@@ -480,6 +503,7 @@ impl fmt::Display for LimitValue {
             Self::MissingReference(MissingReference::UseMaster) => f.pad("master"),
             Self::Reference(reference) => f.pad(reference.name()),
             Self::ShortSales(rule) => f.pad(rule.name()),
+            Self::RateAction(action) => f.pad(action.name()),
             Self::Collar(None) => f.pad("off"),
             Self::Collar(Some(collar)) => write!(f, "{{ {collar} }}"),
             Self::Book(book) => write!(f, "{{ {}, missing = \"{}\" }}", book.width, book.missing.name()),
@@ -493,10 +517,10 @@ impl fmt::Display for LimitError {
             Self::UnknownScope => f.write_str("the config has none such"),
             Self::NotHere => f.write_str("there is no such limit here"),
             Self::Form { form, or_none } => write!(f, "it must be {form}{}", if *or_none { "; or none" } else { "" }),
-            Self::NotCounted => f.write_str(
-                "it was left out at the start, so that nothing is counted for it; set it in the config and restart",
-            ),
-            Self::Invalid => f.write_str("it is zero or too high, or a rate without its max_orders_at_once"),
+            Self::Invalid => {
+                f.write_str("it is zero or too high, or a rate without its max_orders_at_once or rate_action")
+            }
+            Self::NoRateQueue => f.write_str("nothing can be queued, the config has no [risk.rate_queue]"),
         }
     }
 }

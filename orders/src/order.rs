@@ -13,7 +13,7 @@ use types::{
 /// How far an order is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OrderState {
-    /// It is in the gateway until own orders that it would trade with are cancelled.
+    /// It is in the gateway until own orders that it would trade with are cancelled, or a rate allows it.
     Waiting,
     /// The venue has not answered yet.
     PendingNew,
@@ -101,6 +101,8 @@ pub(crate) struct Order {
     pub(crate) updated: Timestamp,
     /// While it waits in the gateway: until when. [`Timestamp::NONE`] once it went to its venue.
     pub(crate) waits_until: Timestamp,
+    /// What it waits for is a rate.
+    pub(crate) is_queued: bool,
     pub(crate) trigger: Trigger,
     pub(crate) instrument: u32,
     pub(crate) account: u32,
@@ -247,6 +249,7 @@ impl Order {
         accepted: Timestamp::NONE,
         updated: Timestamp::NONE,
         waits_until: Timestamp::NONE,
+        is_queued: false,
         trigger: Trigger::NONE,
         instrument: NIL,
         account: NIL,

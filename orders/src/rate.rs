@@ -1,4 +1,4 @@
-//! Most orders in a time, by session and by account.
+//! Most orders in a time, by session, account and instrument.
 
 use crate::config::RateLimit;
 use types::{Duration, Timestamp};
@@ -41,16 +41,23 @@ impl Rate {
             0 => 0,
             interval => self.due.since(now).0.div_ceil(interval),
         };
-        *self = Self {
-            due: now + Duration(taken.saturating_mul(new.interval)),
-            ..new
+        let due = if taken == 0 {
+            self.due.min(now)
+        } else {
+            now + Duration(taken.saturating_mul(new.interval))
         };
+        *self = Self { due, ..new };
     }
 
     /// Whether one more order may be taken now.
     #[inline]
     pub(crate) const fn allows(&self, now: Timestamp) -> bool {
         self.due.since(now).0 <= self.ahead
+    }
+
+    /// From when on one more order may be taken.
+    pub(crate) const fn allows_at(&self) -> Timestamp {
+        Timestamp(self.due.0.saturating_sub(self.ahead))
     }
 
     /// Takes one.
@@ -65,12 +72,14 @@ const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RateAction;
     use proptest::prelude::*;
 
     const fn limit(per_second: u32, at_once: u32) -> RateLimit {
         RateLimit {
             per_second: Some(per_second),
             at_once: Some(at_once),
+            action: Some(RateAction::Reject),
         }
     }
 

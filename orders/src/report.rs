@@ -58,6 +58,9 @@ pub trait Sink {
 
     /// What the account takes of its limits that span shards has changed: mostly, something is free again.
     fn settle(&mut self, account: AccountPlace, change: &Stake);
+
+    /// From now on whatever accounts take counts for the firm too, and so much is taken here already.
+    fn count_firm(&mut self, taken: &Stake);
 }
 
 impl OrderStatus {

@@ -1,21 +1,22 @@
 //! The tables behind the order logic, how they are built, and what can be asked of them.
 
 use crate::config::{
-    AccountLimits, ConfigError, FirmLimits, InstrumentLimits, InstrumentState, OrdersConfig, RouteKey, SelfMatch,
-    SessionLimits,
+    AccountLimits, ConfigError, FirmLimits, InstrumentLimits, InstrumentState, OrdersConfig, RateAction, RouteKey,
+    SelfMatch, SessionLimits,
 };
 use crate::control::Stop;
 use crate::counters::Counters;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions, restaked};
 use crate::limit_table::LimitScope;
-use crate::limit_value::LimitError;
+use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::DONE_ORDERS;
 use crate::list::{Links, List};
 use crate::map::{Map, NIL};
 use crate::number::Numbers;
 use crate::order::{Order, OrderTable, OrderView};
 use crate::own::OwnBooks;
+use crate::queue::RateQueue;
 use crate::rate::Rate;
 use crate::repeats::Repeats;
 use crate::report::{OrderStatus, Report, Sink};
@@ -37,7 +38,7 @@ pub struct Orders {
     pub(crate) version: u64,
     pub(crate) firm_stop: Stop,
     pub(crate) firm: FirmLimits,
-    /// Whether the firm had limits at the start.
+    /// Whether the firm has or had limits this far.
     pub(crate) firm_is_counted: bool,
     /// By the index in [`LimitClass`](types::LimitClass).
     pub(crate) classes: Vec<InstrumentLimits>,
@@ -72,15 +73,15 @@ pub struct Orders {
     pub(crate) waiting: List,
     pub(crate) most_waiting: u32,
     pub(crate) own_cancel_wait: Duration,
+    /// Orders that wait for a rate.
+    pub(crate) queue: RateQueue,
     pub(crate) counters: Counters,
 }
 
 pub(crate) struct AccountState {
     pub(crate) id: AccountId,
     pub(crate) limits: AccountLimits,
-    /// Whether one of the limits spans shards.
-    pub(crate) shared_limit: bool,
-    /// Whether one of them is on the value of positions.
+    /// Whether one of the limits is, or was, on the value of positions.
     pub(crate) valued: bool,
     pub(crate) stop: Stop,
     pub(crate) rate: Rate,
@@ -106,6 +107,10 @@ pub(crate) struct SessionState {
     pub(crate) last_client_order_id: ClientOrderId,
     /// Its open orders, oldest first.
     pub(crate) orders: List,
+    /// Those of them that wait for a rate, oldest first.
+    pub(crate) queued: List,
+    /// Whether the queue looks at it.
+    pub(crate) is_queueing: bool,
 }
 
 pub(crate) struct VenueState {
@@ -154,6 +159,11 @@ impl Orders {
         if !config.capacity.is_valid() {
             return Err(ConfigError::Capacity);
         }
+        let queue = config.rate_queue;
+        let queues = |(_, value)| value == LimitValue::RateAction(RateAction::Queue);
+        if config.limits().any(queues) && (queue.orders == 0 || queue.wait.0 == 0) {
+            return Err(ConfigError::NoRateQueue);
+        }
         let open_orders = config.capacity.open_orders as usize;
         let done_orders = config.capacity.open_orders.min(DONE_ORDERS);
         let (instruments, instrument_index) = build_instruments(config)?;
@@ -197,6 +207,7 @@ impl Orders {
             waiting: List::EMPTY,
             most_waiting: config.capacity.waiting_orders,
             own_cancel_wait: config.own_cancel_wait,
+            queue: RateQueue::new(config.rate_queue, open_orders, config.sessions.len()),
             counters: Counters::new(),
         };
         orders.add_overrides(config)?;
@@ -301,6 +312,7 @@ impl Orders {
             + self.session_links.memory()
             + self.cancel_links.memory()
             + self.waiting_links.memory()
+            + self.queue.memory()
     }
 
     #[inline]
@@ -370,8 +382,10 @@ impl Orders {
     }
 
     fn add_overrides(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
-        for &(id, limit, value) in &config.overrides {
-            self.set_limit(Timestamp::NONE, LimitScope::Instrument(id), limit, value)
+        for of_one in config.overrides.chunk_by(|a, b| a.0 == b.0) {
+            let (id, limit, _) = of_one[0];
+            let changes: Vec<_> = of_one.iter().map(|&(_, limit, value)| (limit, value)).collect();
+            self.set_limits(Timestamp::NONE, LimitScope::Instrument(id), &changes, &mut Nothing)
                 .map_err(|error| match error {
                     LimitError::UnknownScope => ConfigError::UnknownInstrument(id),
                     error => ConfigError::Override(id, limit, error),
@@ -444,6 +458,17 @@ impl Orders {
     }
 }
 
+/// Before the start nothing is open, so nothing comes out.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn report(&mut self, _: &Report) {}
+
+    fn settle(&mut self, _: AccountPlace, _: &Stake) {}
+
+    fn count_firm(&mut self, _: &Stake) {}
+}
+
 /// Whether the firm has limits, so that they are counted.
 fn firm_is_counted(config: &OrdersConfig) -> bool {
     config.firm.max_open_notional.is_some() || config.firm.max_open_orders.is_some()
@@ -509,7 +534,6 @@ fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), Con
         states.push(AccountState {
             id: account.id,
             limits: account.limits,
-            shared_limit: account.limits.are_shared() || firm_is_counted(config),
             valued: account.limits.are_valued(),
             stop: Stop::Off,
             rate: Rate::new(account.limits.rate),
@@ -547,6 +571,8 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
             route: None,
             last_client_order_id: ClientOrderId(0),
             orders: List::EMPTY,
+            queued: List::EMPTY,
+            is_queueing: false,
         });
     }
     Ok((states, index))

@@ -74,6 +74,7 @@ impl Orders {
 
     fn set_venue_up(&mut self, venue: VenueId, is_up: bool) {
         self.version += 1;
+        self.queue.look_again();
         if let Some(venue) = self.venues.get_mut(usize::from(venue.0)) {
             venue.is_up = is_up;
         }
@@ -170,12 +171,9 @@ impl Orders {
             ..order.report(ExecType::Fill, exec_id, Reason::None)
         };
         let (side, position, traded, status) = (order.side, order.position, order.traded, order.status());
-        let account = order.account;
         let exposure = self.positions.entry_mut(position);
         exposure.trade(side, lots, report.last_price);
-        if self.accounts[account as usize].valued {
-            exposure.mark = report.last_price;
-        }
+        exposure.mark = report.last_price;
         self.update_claim(slot);
         sink.report(&self.sent(exec, traded, status));
         if lots == leaves {
@@ -270,10 +268,17 @@ impl Orders {
         sink: &mut S,
     ) -> Result<(), Anomaly> {
         let replace = self.pending_replace(slot, report).ok_or(Anomaly::Unexpected)?;
+        self.table.order_mut(slot).acknowledge(now, report);
+        self.replaced(now, slot, replace, sink);
+        Ok(())
+    }
+
+    /// The order is as its pending replace has it.
+    pub(crate) fn replaced<S: Sink>(&mut self, now: Timestamp, slot: u32, replace: PendingReplace, sink: &mut S) {
         let exec_id = self.next_exec_id();
         let order = self.table.order_mut(slot);
         let (old_id, session) = (order.client_order_id, order.session);
-        order.acknowledge(now, report);
+        order.updated = now;
         order.replace = None;
         order.client_order_id = replace.client_order_id;
         order.venue_number = replace.number;
@@ -296,7 +301,6 @@ impl Orders {
         } else {
             self.release_surplus(slot);
         }
-        Ok(())
     }
 
     /// The venue took lots off by itself.
@@ -423,9 +427,6 @@ impl Orders {
     /// Gives back what the order holds of its account's shared limit beyond its need.
     fn release_surplus(&mut self, slot: u32) {
         let order = self.table.order_mut(slot);
-        if order.held == 0 {
-            return;
-        }
         let surplus = order.held - shared_units(order.used + order.claim.notional).unwrap_or(order.held);
         order.held -= surplus;
         let account = &mut self.accounts[order.account as usize];
@@ -439,9 +440,12 @@ impl Orders {
         self.answer_pending(slot, end, sink);
         self.keep_done(slot, end);
         let order = self.table.order(slot);
-        if order.waits() {
+        if order.is_queued {
+            self.unqueue(slot);
+        } else if order.waits() {
             self.waiting_links.remove(&mut self.waiting, slot);
         }
+        let order = self.table.order(slot);
         if order.in_book {
             self.own.remove(order.book, order.side, slot);
         }
@@ -455,13 +459,11 @@ impl Orders {
         account.exposure.open_orders -= 1;
         account.exposure.change(order.side, order.claim, Claim::default());
         account.restake(position);
-        if account.shared_limit {
-            account.unsettled.orders -= 1;
-            let used = shared_units(order.used).unwrap_or(order.held);
-            account.exposure.held -= order.held;
-            account.exposure.used += used;
-            account.unsettled.notional -= order.held - used;
-        }
+        account.unsettled.orders -= 1;
+        let used = shared_units(order.used).unwrap_or(order.held);
+        account.exposure.held -= order.held;
+        account.exposure.used += used;
+        account.unsettled.notional -= order.held - used;
         self.venues[usize::from(order.venue.0)].open_orders -= 1;
         let account = order.account;
         self.table.free(slot);

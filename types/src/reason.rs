@@ -128,6 +128,8 @@ reasons! {
     ThroughBook = 51, "price is too far through the book";
     /// Risk: the other side of the book is empty, unknown or too old.
     NoBook = 52, "no fresh book to hold the price against";
+    /// Too many orders in too short a time, and the session is logged out for it.
+    RateLogout = 53, "too many orders in too short a time, the session is logged out";
 
     /// Room: the venue link takes no more orders now.
     VenueFull = 60, "venue link is full";

@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    ProtocolConfig, SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, fnv::Fnv, raw, risk, sessions, tls,
+    SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, raw, risk, sessions, structure::Structure, tls,
 };
 use crate::limits::{
     CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH,
@@ -14,7 +14,7 @@ use net::CarrierConfig;
 use net::link::{LinkEnd, Transport};
 use orders::{
     AccountConfig, AccountLimits, Capacity, FirmLimits, Limit, LimitError, LimitScope, LimitValue, Orders,
-    OrdersConfig, Route, RouteKey, ShortSales,
+    OrdersConfig, RateQueueConfig, Route, RouteKey, ShortSales,
 };
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::collections::BTreeMap;
@@ -93,9 +93,9 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         crossing_messages,
         orders,
         order_table_bytes,
-        fingerprint: 0,
+        structure: Structure::default(),
     };
-    config.fingerprint = fingerprint(&config, dictionaries_hash);
+    config.structure = Structure::of(&config, dictionaries_hash);
     Ok(config)
 }
 
@@ -382,6 +382,14 @@ fn orders(
             .map(|route| self::route(route, instruments, names))
             .collect::<Result<Vec<_>, _>>()?,
         own_cancel_wait: first_stage.map_or(Duration(0), |stage| Duration::from_millis(stage.own_cancel_wait_ms)),
+        rate_queue: raw
+            .risk
+            .rate_queue
+            .as_ref()
+            .map_or(RateQueueConfig::NONE, |queue| RateQueueConfig {
+                orders: queue.orders,
+                wait: Duration::from_millis(queue.wait_ms),
+            }),
         capacity: Capacity {
             open_orders: raw.capacity.open_orders,
             waiting_orders: first_stage.map_or(0, |stage| stage.waiting_orders),
@@ -423,7 +431,7 @@ fn account(raw: &raw::Account, raw_risk: &raw::Risk, instruments: &[Instrument])
             max_short: raw.max_short_lots.map(Quantity),
             // Left out, nothing is sold short.
             short_sales: raw.short_sales.map_or(ShortSales::Never, Into::into),
-            rate: sessions::rate(&of, raw.max_orders_per_second, raw.max_orders_at_once)?,
+            rate: sessions::rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
             max_open_notional: Some(notional(&format!("{of}: max_open_notional"), &raw.max_open_notional)?),
             max_gross: amount("max_gross_notional", raw.max_gross_notional.as_ref())?,
             max_net: amount("max_net_notional", raw.max_net_notional.as_ref())?,
@@ -513,21 +521,4 @@ fn route(raw: &raw::Route, instruments: &[Instrument], names: &Names) -> Result<
         key,
         venue: names.venue(&raw.venue)?,
     })
-}
-
-/// A hash of what decides. Addresses, CPUs and the journal's place may change between a recording and its replay.
-fn fingerprint(config: &Config, dictionaries: u64) -> u64 {
-    let mut hash = Fnv::new();
-    hash.add(&dictionaries.to_string());
-    hash.add(&format!("{:?}", config.orders));
-    for session in &config.sessions {
-        hash.add(&format!(
-            "{:?}",
-            (session.id, session.shard, session.resend_messages, &session.drop_copy)
-        ));
-        if let ProtocolConfig::Fix { .. } = session.protocol {
-            hash.add(&format!("{:?}", session.protocol));
-        }
-    }
-    hash.0
 }

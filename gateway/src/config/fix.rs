@@ -101,7 +101,7 @@ mod tests {
         assert!(checked.dictionaries.get(Version::Fix42).is_none(), "nobody speaks it");
         let unchecked = config("validate = false").expect("it loads");
         assert!(unchecked.dictionaries.get(Version::Fix44).is_none());
-        assert_ne!(checked.fingerprint, unchecked.fingerprint);
+        assert_ne!(checked.structure, unchecked.structure);
     }
 
     #[test]
@@ -113,9 +113,9 @@ mod tests {
         std::fs::write(&path, ours.replace("</fields>", own)).expect("it is written");
         let named = format!("dictionaries = {{ \"FIX.4.4\" = {path:?} }}");
         let (with_own, with_ours) = (config(&named).expect("it loads"), config("").expect("it loads"));
-        assert_ne!(with_own.fingerprint, with_ours.fingerprint);
+        assert_ne!(with_own.structure, with_ours.structure);
         let refused = config(&format!("{named}\nuser_defined_fields = \"dictionary\"")).expect("it loads");
-        assert_ne!(with_own.fingerprint, refused.fingerprint);
+        assert_ne!(with_own.structure, refused.structure);
     }
 
     #[test]

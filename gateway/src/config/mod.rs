@@ -14,6 +14,7 @@ mod networks;
 mod raw;
 mod risk;
 mod sessions;
+mod structure;
 mod tls;
 
 use crate::schedule::Schedule;
@@ -28,6 +29,7 @@ use proto::fix::dictionary::Dictionaries;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub use structure::Structure;
 pub(crate) use tls::Fingerprint;
 
 use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
@@ -67,8 +69,8 @@ pub struct Config {
     pub orders: Vec<OrdersConfig>,
     /// Bytes that the order logic of all shards allocates for its tables.
     pub order_table_bytes: usize,
-    /// A hash of all that decides: a journal is replayed only by a config with the same one.
-    pub fingerprint: u64,
+    /// All that decides but the limits: a journal is replayed only by a config with the same.
+    pub structure: Structure,
 }
 
 /// `[journal]`.

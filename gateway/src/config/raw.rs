@@ -185,6 +185,7 @@ pub(super) struct Account {
     pub(super) max_loss: Option<String>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
+    pub(super) rate_action: Option<risk::RateActionName>,
     /// Limit classes that it may not trade.
     #[serde(default)]
     pub(super) restricted_classes: Vec<String>,
@@ -212,6 +213,7 @@ pub(super) struct Session {
     pub(super) max_notional: Option<String>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
+    pub(super) rate_action: Option<risk::RateActionName>,
     pub(super) max_repeats: Option<u32>,
     pub(super) repeats_within_ms: Option<u64>,
     /// Limit classes that it may not trade.
@@ -316,6 +318,16 @@ pub(super) struct Risk {
     pub(super) instruments: BTreeMap<String, toml::Table>,
     #[serde(default)]
     pub(super) firm: Firm,
+    /// Of rates whose action is to queue.
+    pub(super) rate_queue: Option<RateQueue>,
+}
+
+/// `[risk.rate_queue]`: orders that wait for a rate on each shard.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RateQueue {
+    pub(super) orders: u32,
+    pub(super) wait_ms: u64,
 }
 
 /// `[risk.firm]`: of all orders together.
@@ -344,6 +356,7 @@ pub(super) struct LimitClass {
     pub(super) book: Option<Book>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
+    pub(super) rate_action: Option<risk::RateActionName>,
 }
 
 /// `collar = …`: how far a limit may be from the reference price.

@@ -4,8 +4,8 @@ use super::check::notional;
 use super::sessions::rate;
 use super::{ConfigError, raw};
 use orders::{
-    AuctionLimits, BookLimit, Collar, InstrumentLimits, MissingBook, MissingReference, ReferenceChoice, Restrictions,
-    ShortSales,
+    AuctionLimits, BookLimit, Collar, InstrumentLimits, MissingBook, MissingReference, RateAction, ReferenceChoice,
+    Restrictions, ShortSales,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -35,6 +35,15 @@ pub(super) enum ShortSaleRule {
     Never,
     WithLocate,
     Allowed,
+}
+
+/// `rate_action = "…"`: what happens to an order that comes too fast.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RateActionName {
+    Reject,
+    Queue,
+    Disconnect,
 }
 
 /// The limits of a class.
@@ -69,7 +78,7 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
             max_notional: auction_notional.transpose()?,
             collar: raw.auction_collar.as_ref().map(raw::Collar::width),
         },
-        rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once)?,
+        rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
     })
 }
 
@@ -115,6 +124,16 @@ impl raw::Collar {
                 basis_points: width.basis_points,
                 ticks: width.ticks,
             }),
+        }
+    }
+}
+
+impl From<RateActionName> for RateAction {
+    fn from(action: RateActionName) -> Self {
+        match action {
+            RateActionName::Reject => Self::Reject,
+            RateActionName::Queue => Self::Queue,
+            RateActionName::Disconnect => Self::Disconnect,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The sessions of a config: templates become their instances, and each session is checked.
 
 use super::check::notional;
+use super::risk::RateActionName;
 use super::{
     AllowList, ConfigError, Credentials, DoorConfig, Fingerprint, ProtocolConfig, SessionConfig, ShardConfig, User,
     client_link, raw, risk, tls,
@@ -118,19 +119,28 @@ pub(super) fn orders(
             max_open_orders: raw.max_open_orders,
             max_quantity: raw.max_quantity_lots.map(Quantity),
             max_notional: max_notional.transpose()?,
-            rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once)?,
+            rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
             repeats: repeats(&of, raw.max_repeats, raw.repeats_within_ms)?,
         },
         restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments)?,
     })
 }
 
-/// Both halves of a rate, or neither: then there is no limit.
-pub(super) fn rate(of: &str, per_second: Option<u32>, at_once: Option<u32>) -> Result<RateLimit, ConfigError> {
-    match (per_second, at_once) {
-        (None, None) | (Some(_), Some(_)) => Ok(RateLimit { per_second, at_once }),
+/// All of a rate, or nothing: then there is no limit.
+pub(super) fn rate(
+    of: &str,
+    per_second: Option<u32>,
+    at_once: Option<u32>,
+    action: Option<RateActionName>,
+) -> Result<RateLimit, ConfigError> {
+    match (per_second, at_once, action) {
+        (None, None, None) | (Some(_), Some(_), Some(_)) => Ok(RateLimit {
+            per_second,
+            at_once,
+            action: action.map(Into::into),
+        }),
         _ => Err(ConfigError(format!(
-            "{of}: max_orders_per_second and max_orders_at_once belong together"
+            "{of}: max_orders_per_second, max_orders_at_once and rate_action belong together"
         ))),
     }
 }

@@ -50,10 +50,7 @@ pub(super) fn decode(fields: &mut Fields<'_>) -> Option<Order> {
 
 pub(super) fn encode(order: &Order, head: Head) -> Head {
     let head = head.u64(order.number).u32(order.operator);
-    let to = |head: Head, action, scope| {
-        let (scope, id) = scope_parts(scope);
-        head.u8(action).u8(scope).u32(id)
-    };
+    let to = |head: Head, action, scope| put_scope(scope, head.u8(action));
     match order.action {
         Action::Kill(scope) => to(head, KILL, scope.into()),
         Action::LetReduce(scope) => to(head, LET_REDUCE, scope.into()),
@@ -70,7 +67,7 @@ pub(super) fn encode(order: &Order, head: Head) -> Head {
     }
 }
 
-fn scope(scope: u8, id: u32) -> Option<LimitScope> {
+pub(super) fn scope(scope: u8, id: u32) -> Option<LimitScope> {
     Some(match scope {
         FIRM => LimitScope::Firm,
         ACCOUNT => LimitScope::Account(AccountId(id)),
@@ -79,6 +76,11 @@ fn scope(scope: u8, id: u32) -> Option<LimitScope> {
         INSTRUMENT => LimitScope::Instrument(InstrumentId(id)),
         _ => return None,
     })
+}
+
+pub(super) fn put_scope(scope: LimitScope, head: Head) -> Head {
+    let (scope, id) = scope_parts(scope);
+    head.u8(scope).u32(id)
 }
 
 const fn scope_parts(scope: LimitScope) -> (u8, u32) {

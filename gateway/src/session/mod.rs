@@ -432,10 +432,15 @@ impl Sessions {
         }
     }
 
-    /// Logs out the client of a session that was disabled, if it is here. Returns whether it comes in over a link, and so
-    /// cannot be.
-    pub(crate) fn log_out<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) -> bool {
-        let text = Reason::SessionDisabled.text().as_bytes();
+    /// Logs out the client of a session, if it is here. Returns whether it comes in over a link, and so cannot be.
+    pub(crate) fn log_out<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        why: Reason,
+        effects: &mut E,
+    ) -> bool {
+        let text = why.text().as_bytes();
         match self.entry(session).map(|entry| entry.entrance) {
             None | Some(Entrance::Away) => return false,
             Some(Entrance::Link) => return true,

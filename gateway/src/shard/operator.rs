@@ -2,11 +2,12 @@
 
 use super::Shard;
 use crate::config::Config;
+use crate::config_limits::ScopeLimits;
 use crate::control::{Action, Change, Given, LimitView, Order, Origin, Refusal, SessionView, scope_name};
 use crate::crossing::Content;
 use crate::effects::Effects;
-use orders::{KillScope, Limit, LimitScope, LimitValue};
-use types::{SessionId, ShardId, Timestamp};
+use orders::{KillScope, Limit, LimitError, LimitScope, LimitValue};
+use types::{Reason, SessionId, ShardId, Timestamp};
 
 impl Shard {
     /// Whether an order can be obeyed.
@@ -23,7 +24,7 @@ impl Shard {
                     return Err(Refusal::TooManyChanges);
                 }
                 if !self.is_elsewhere(scope) {
-                    self.orders.check_limit(scope, limit, value)?;
+                    self.orders.check_limits(scope, &[(limit, value)])?;
                 }
             }
             Action::Disable(session) | Action::Enable(session) => {
@@ -60,11 +61,16 @@ impl Shard {
     /// by a link cannot be logged out: its orders go that way at once, and new ones are refused.
     fn disable<E: Effects>(&mut self, now: Timestamp, session: SessionId, effects: &mut E) -> Result<(), Refusal> {
         self.sessions.set_disabled(session, true);
-        if self.sessions.shard_elsewhere(session).is_none() && self.sessions.log_out(now, session, effects) {
+        self.log_out(now, session, Reason::SessionDisabled, effects);
+        Ok(())
+    }
+
+    /// Ends a session of this shard from here; with that its orders go the way that the session has for it.
+    pub(super) fn log_out<E: Effects>(&mut self, now: Timestamp, session: SessionId, why: Reason, effects: &mut E) {
+        if self.sessions.shard_elsewhere(session).is_none() && self.sessions.log_out(now, session, why, effects) {
             self.orders.on_session_lost(session);
             self.tell_other_shards(Content::SessionLost(session));
         }
-        Ok(())
     }
 
     /// What is known here of the session with this number.
@@ -98,10 +104,7 @@ impl Shard {
     ) -> Result<(), Refusal> {
         self.check_control(&order.action)?;
         if !self.is_elsewhere(scope) {
-            self.orders.set_limit(now, scope, limit, value)?;
-            if limit == Limit::MaxQuantity {
-                self.filter.load(&self.instruments, &self.orders);
-            }
+            self.change_limits(now, scope, &[(limit, value)], effects)?;
         }
         // Every shard remembers every change, so that all have room or none.
         match value {
@@ -115,14 +118,53 @@ impl Shard {
                 self.changes.note(scope, limit, change);
             }
         }
-        // The first shard alone: others that are behind would turn it back.
+        self.share_limit(scope, limit, value, effects);
+        Ok(())
+    }
+
+    /// Limits that the config has changed since the last start, or all of a first start. They are in force in the place of
+    /// what operators said of them.
+    pub fn on_config_limits<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        scope: LimitScope,
+        changes: &[(Limit, LimitValue)],
+        effects: &mut E,
+    ) {
+        if self.change_limits(now, scope, changes, effects).is_err() {
+            // It was looked at before.
+            return;
+        }
+        for &(limit, value) in changes {
+            self.changes.forget(scope, limit);
+            self.share_limit(scope, limit, value, effects);
+        }
+    }
+
+    fn change_limits<E: Effects>(
+        &mut self,
+        now: Timestamp,
+        scope: LimitScope,
+        changes: &[(Limit, LimitValue)],
+        effects: &mut E,
+    ) -> Result<(), LimitError> {
+        let (orders, mut reports) = self.reports(now, effects);
+        orders.set_limits(now, scope, changes, &mut reports)?;
+        if changes.iter().any(|&(limit, _)| limit == Limit::MaxQuantity) {
+            self.filter.follow(&self.instruments, &self.orders, scope);
+        }
+        Ok(())
+    }
+
+    /// Tells a limit that spans shards where they are held. The first shard alone does: others that are behind would turn it
+    /// back.
+    fn share_limit<E: Effects>(&self, scope: LimitScope, limit: Limit, value: LimitValue, effects: &mut E) {
         match scope {
             _ if self.id != ShardId(0) => {}
             LimitScope::Firm => effects.limit_shared(None, limit, value),
             LimitScope::Account(id) => effects.limit_shared(self.orders.account_place(id), limit, value),
-            _ => {}
+            LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) => {}
         }
-        Ok(())
     }
 
     /// A limit as it is in force, and who said so; `None` when it does not stand there, or not on this shard.
@@ -140,6 +182,31 @@ impl Shard {
             value,
             origin,
         })
+    }
+
+    /// Whether what the config has changed goes together with what operators have.
+    ///
+    /// # Errors
+    /// Where it does not, and why.
+    pub(crate) fn check_config_limits(&self, changed: &[ScopeLimits]) -> Result<(), (LimitScope, LimitError)> {
+        let mut changed = changed.iter();
+        changed.try_for_each(|(scope, changes)| {
+            self.orders
+                .check_limits(*scope, changes)
+                .map_err(|error| (*scope, error))
+        })
+    }
+
+    /// Tells the log which limits the config has changed.
+    pub(crate) fn log_config_limits(&self, changed: &[ScopeLimits], config: &Config) {
+        for &(scope, ref changes) in changed {
+            for &(limit, value) in changes {
+                let Some(view) = self.limit(scope, limit) else { continue };
+                let operators = matches!(view.origin, Origin::Change(_));
+                let (scope, limit, before) = (scope_name(scope, config), limit.name(), view.value);
+                tracing::warn!(%scope, limit, %value, %before, operators, "the config has changed a limit since the last start");
+            }
+        }
     }
 
     /// Tells the log which limits are not the config's.

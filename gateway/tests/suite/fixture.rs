@@ -96,7 +96,7 @@ own_books = 16
 crossing_messages = 64
 "#;
 
-const INSTRUMENTS: &str = "id,symbol,tick_size,lot_size,reference_price,limit_class,shard,venue
+pub(crate) const INSTRUMENTS: &str = "id,symbol,tick_size,lot_size,reference_price,limit_class,shard,venue
 1,ALFA,0.01,1,100,default,0,sim
 2,BETA,0.01,100,50,default,0,sim
 ";
@@ -105,6 +105,17 @@ const INSTRUMENTS: &str = "id,symbol,tick_size,lot_size,reference_price,limit_cl
 pub(crate) fn config_with_venue(folder: &Path, venue: SocketAddr) -> Config {
     std::fs::write(folder.join("instruments.csv"), INSTRUMENTS).expect("the folder can be written");
     let text = CONFIG.replace("127.0.0.1:9", &venue.to_string());
+    Config::parse(&text, folder).expect("the config is right")
+}
+
+/// The config of the fixture in a folder, with parts of it or of the instrument master replaced.
+pub(crate) fn config_in(folder: &Path, parts: &[(&str, &str)]) -> Config {
+    let texts = [CONFIG.to_owned(), INSTRUMENTS.to_owned()];
+    let [text, instruments] = parts.iter().fold(texts, |texts, (part, other)| {
+        assert!(texts.iter().any(|text| text.contains(part)), "{part}");
+        texts.map(|text| text.replace(part, other))
+    });
+    std::fs::write(folder.join("instruments.csv"), instruments).expect("the folder can be written");
     Config::parse(&text, folder).expect("the config is right")
 }
 
@@ -136,13 +147,7 @@ impl Fixture {
     /// The same, with several parts replaced, of the config or of the instrument master.
     pub(crate) fn changed(parts: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let texts = [CONFIG.to_owned(), INSTRUMENTS.to_owned()];
-        let [text, instruments] = parts.iter().fold(texts, |texts, (part, other)| {
-            assert!(texts.iter().any(|text| text.contains(part)), "{part}");
-            texts.map(|text| text.replace(part, other))
-        });
-        std::fs::write(folder.path().join("instruments.csv"), instruments).expect("the folder can be written");
-        let config = Config::parse(&text, folder.path()).expect("the config is right");
+        let config = config_in(folder.path(), parts);
         let mut fixture = Self {
             shard: Harness::open(&config, Clock::start()).expect("the shard starts"),
             config,
@@ -181,8 +186,13 @@ impl Fixture {
 
     /// The shard ends in good order and another one goes on with its journal; both clients come again.
     pub(crate) fn restart(self) -> Self {
+        self.restart_with(&[])
+    }
+
+    /// The same with a config whose parts are replaced.
+    pub(crate) fn restart_with(self, parts: &[(&str, &str)]) -> Self {
         let Self {
-            config,
+            mut config,
             shard,
             now,
             venue_sequence,
@@ -191,6 +201,9 @@ impl Fixture {
             _folder,
         } = self;
         shard.into_journal().close().expect("the journal closes");
+        if !parts.is_empty() {
+            config = config_in(_folder.path(), parts);
+        }
         let mut fixture = Self {
             shard: Harness::open(&config, Clock::start()).expect("the shard starts again"),
             config,

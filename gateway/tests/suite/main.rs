@@ -1,6 +1,7 @@
 //! The gateway's shard from outside: bytes in, bytes out, journal and replay in between.
 
 mod book;
+mod config_limits;
 mod drop_copy;
 mod filter;
 mod first_stage;
@@ -10,6 +11,7 @@ mod hours;
 mod native;
 mod no_alloc;
 mod orders;
+mod rates;
 mod recovery;
 mod resend;
 mod room;

@@ -38,15 +38,30 @@ fn a_journal_replays_to_the_same_bytes() {
 }
 
 #[test]
-fn another_limit_is_another_config() {
+fn another_structure_is_another_config_and_what_differs_is_named() {
     let mut fixture = Fixture::new();
     busy(&mut fixture);
-    let (mut config, _folder) = fixture.stop();
-    config.fingerprint ^= 1;
-    assert!(matches!(
-        replay::verify(&config, ShardId(0)),
-        Err(ReplayError::OtherConfig { .. })
-    ));
+    let (_, folder) = fixture.stop();
+    let instruments = crate::fixture::INSTRUMENTS;
+    for (changed, text, difference) in [
+        ("1,ALFA", "9,ALFA", "the instrument master"),
+        ("2,BETA,0.01,100,50,default,0,sim\n", "", "the instrument master"),
+        ("owner = 1", "owner = 7", "sessions"),
+        (
+            "open_orders = 256",
+            "open_orders = 128",
+            "capacities, the first stage or the rate queue",
+        ),
+    ] {
+        let config = crate::fixture::config_in(folder.path(), &[(changed, text)]);
+        let error = replay::verify(&config, ShardId(0)).expect_err("it differs");
+        assert!(
+            matches!(&error, ReplayError::OtherConfig { differences } if differences == &[difference]),
+            "{error}"
+        );
+        assert!(error.to_string().contains(difference), "{error}");
+    }
+    std::fs::write(folder.path().join("instruments.csv"), instruments).expect("the folder can be written");
 }
 
 #[test]
@@ -67,8 +82,8 @@ fn a_replay_that_decides_otherwise_is_found() {
     let mut fixture = Fixture::new();
     busy(&mut fixture);
     let (mut config, _folder) = fixture.stop();
-    // The same fingerprint, another limit: as if the code had changed.
-    config.orders[0].classes[0].max_quantity = Quantity(5);
+    // The same structure, another tick size: as if the code had changed.
+    config.orders[0].instruments[0].tick_size.0 *= 7;
     let error = replay::verify(&config, ShardId(0)).expect_err("every order is refused now");
     assert!(matches!(error, ReplayError::Diverged(_)), "{error}");
 }

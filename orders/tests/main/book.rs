@@ -142,9 +142,10 @@ fn it_is_read_and_changed_by_name_and_comes_back_from_a_journal() {
         let (kind, amount) = value.to_parts();
         assert_eq!(LimitValue::from_parts(kind, amount), Some(value));
         assert_eq!(value.to_string(), text);
-        orders.set_limit(NOW, scope, limit, value).unwrap();
+        set_limit(&mut orders, scope, limit, value).unwrap();
         assert_eq!(orders.limit(scope, limit), Some(value));
-        let verdict = orders.check_risk(NOW, &order(Side::Buy, 104), &REFERENCE);
+        let order = order(Side::Buy, 104);
+        let verdict = orders.check_risk(NOW, &order, &REFERENCE);
         assert_eq!(verdict.err(), None, "{text}");
     }
     for text in [
@@ -158,5 +159,5 @@ fn it_is_read_and_changed_by_name_and_comes_back_from_a_journal() {
         assert!(class.parse(limit, text).is_err(), "{text}");
     }
     let no_width = class.parse(limit, "{ missing = \"skip\" }").unwrap();
-    assert!(orders.set_limit(NOW, class, limit, no_width).is_err());
+    assert!(set_limit(&mut orders, class, limit, no_width).is_err());
 }

@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AccountLimits, Collar, ConfigError, Limit, LimitError, LimitValue, Orders, OrdersConfig, RateLimit, Route,
-    RouteKey, SelfMatch,
+    AccountLimits, Collar, ConfigError, Limit, LimitError, LimitValue, Orders, OrdersConfig, RateAction, RateLimit,
+    Route, RouteKey, SelfMatch,
 };
 use types::{AccountId, Duration, InstrumentId, LimitClass, Notional, Price, Quantity, Reason, SessionId, VenueId};
 
@@ -85,6 +85,7 @@ fn a_config_that_contradicts_itself_does_not_start() {
                 config.sessions[1].limits.rate = RateLimit {
                     per_second: Some(0),
                     at_once: Some(1),
+                    action: Some(RateAction::Reject),
                 };
             },
             ConfigError::InvalidSessionLimit(SESSIONS[1]),

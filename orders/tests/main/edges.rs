@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AuctionLimits, Collar, ConfigError, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice, RepeatLimit,
-    ShortSales,
+    AuctionLimits, Collar, ConfigError, Orders, OrdersConfig, RateAction, RateLimit, Reference, ReferenceChoice,
+    RepeatLimit, ShortSales,
 };
 use types::{
     ClientOrderId, Duration, LimitClass, NewOrder, Notional, OrderTerms, OrderType, Price, Quantity, Reason,
@@ -218,6 +218,7 @@ fn an_instrument_has_a_rate_for_all_who_trade_it() {
     config.classes[0].rate = RateLimit {
         per_second: Some(10),
         at_once: Some(2),
+        action: Some(RateAction::Reject),
     };
     let mut orders = up(Orders::new(&config).unwrap());
     let by = |session: usize, account, id| NewOrder {

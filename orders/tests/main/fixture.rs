@@ -2,9 +2,9 @@
 
 use orders::{
     AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, FirmLimits, ForVenue,
-    InstrumentLimits, MissingReference, NOTIONAL_MAX, Orders, OrdersConfig, RateLimit, Reference, ReferenceChoice,
-    RepeatLimit, Report, Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink,
-    Stake, VenueConfig,
+    InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX, Orders, OrdersConfig,
+    RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Route, RouteKey,
+    SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -160,6 +160,7 @@ pub(crate) fn config() -> OrdersConfig {
             },
         ],
         own_cancel_wait: OWN_CANCEL_WAIT,
+        rate_queue: RateQueueConfig::NONE,
         capacity: Capacity {
             open_orders: 16,
             positions: 16,
@@ -297,11 +298,27 @@ pub(crate) struct Outputs {
     pub(crate) released: Vec<(AccountId, i64)>,
     /// The sum of all changes, by the account's place.
     pub(crate) settled: [Stake; 3],
+    /// What was taken when the firm began to be counted.
+    pub(crate) firm: Option<Stake>,
+}
+
+/// Changes one limit.
+pub(crate) fn set_limit(
+    orders: &mut Orders,
+    scope: LimitScope,
+    limit: Limit,
+    value: LimitValue,
+) -> Result<(), LimitError> {
+    orders.set_limits(NOW, scope, &[(limit, value)], &mut Outputs::default())
 }
 
 impl Sink for Outputs {
     fn report(&mut self, report: &Report) {
         self.reports.push(*report);
+    }
+
+    fn count_firm(&mut self, taken: &Stake) {
+        self.firm = Some(*taken);
     }
 
     fn settle(&mut self, account: AccountPlace, change: &Stake) {

@@ -3,14 +3,14 @@
 use crate::fixture::*;
 use orders::{Limit, LimitError, LimitScope, LimitValue, MissingReference, Orders, Reference};
 use proptest::prelude::*;
-use types::{AccountId, InstrumentId, LimitClass, Quantity, Reason, SessionId, Timestamp};
+use types::{AccountId, InstrumentId, LimitClass, Quantity, Reason, SessionId};
 
 const CLASS: LimitScope = LimitScope::Class(LimitClass(0));
 
 fn set(orders: &mut Orders, scope: LimitScope, name: &str, text: &str) -> Result<(), LimitError> {
     let limit = Limit::from_name(name).expect("a limit");
     let value = scope.parse(limit, text)?;
-    orders.set_limit(NOW, scope, limit, value)
+    set_limit(orders, scope, limit, value)
 }
 
 fn refusal(orders: &mut Orders, id: u64) -> Option<Reason> {
@@ -40,7 +40,7 @@ fn a_change_is_in_force_for_the_next_order_and_ends_none() {
         assert_eq!(refusal(&mut orders, 2), Some(reason), "{scope:?} {name}");
         assert_eq!(orders.open_orders(), 1);
         orders.audit().unwrap();
-        orders.set_limit(NOW, scope, limit, before).unwrap();
+        set_limit(&mut orders, scope, limit, before).unwrap();
         assert_eq!(refusal(&mut orders, 3), None, "{scope:?} {name}");
         assert_eq!(orders.limit(scope, limit), Some(before));
     }
@@ -78,6 +78,7 @@ fn a_rate_comes_into_force_with_its_average_and_goes_with_it() {
     let wrong = set(&mut orders, session, "max_orders_per_second", "1");
     assert_eq!(wrong, Err(LimitError::Invalid), "what may come at once is not said");
     set(&mut orders, session, "max_orders_at_once", "2").unwrap();
+    set(&mut orders, session, "rate_action", "reject").unwrap();
     assert_eq!((refusal(&mut orders, 1), refusal(&mut orders, 2)), (None, None));
     set(&mut orders, session, "max_orders_per_second", "1").unwrap();
     assert_eq!((refusal(&mut orders, 3), refusal(&mut orders, 4)), (None, None));
@@ -167,14 +168,15 @@ fn what_is_no_limit_or_no_value_is_refused_and_changes_nothing() {
     }
     // A value of another kind than the limit's, which no text gives.
     let amount = LimitValue::Amount(types::Notional(1));
-    let refused = orders.set_limit(NOW, account, Limit::MaxQuantity, amount);
+    let refused = set_limit(&mut orders, account, Limit::MaxQuantity, amount);
     assert!(matches!(refused, Err(LimitError::Form { .. })));
 }
 
 #[test]
 fn an_order_that_was_checked_before_a_change_is_not_accepted_after_it() {
     let mut orders = orders();
-    let checked = orders.check_risk(NOW, &new_order(1), &REFERENCE).unwrap();
+    let order = new_order(1);
+    let checked = orders.check_risk(NOW, &order, &REFERENCE).unwrap();
     let routed = orders.screen(checked).and_then(|order| orders.route(order)).unwrap();
     set(&mut orders, CLASS, "max_quantity_lots", "9").unwrap();
     let accept = std::panic::AssertUnwindSafe(|| orders.accept(NOW, routed));
@@ -228,7 +230,7 @@ proptest! {
             (account, Limit::MaxPosition, LimitValue::None),
             (CLASS, Limit::Collar, LimitValue::Collar(Some(collar))),
         ] {
-            orders.set_limit(Timestamp::NONE, scope, limit, value).unwrap();
+            set_limit(&mut orders, scope, limit, value).unwrap();
             let text = orders.limit(scope, limit).unwrap().to_string();
             prop_assert_eq!(scope.parse(limit, &text), Ok(value));
         }

@@ -78,10 +78,10 @@ struct Model {
     answered: BTreeMap<(u16, u64), bool>,
     /// Lots bought and sold.
     traded: BTreeMap<(AccountId, InstrumentId), (u64, u64)>,
-    /// Granted to SHARED and not given back.
-    reserved: i64,
-    /// All that SHARED took and gave back of its limits that span shards.
-    staked: Stake,
+    /// By account: granted and not given back.
+    reserved: [i64; 3],
+    /// By account: all that it took and gave back of limits that span shards.
+    staked: [Stake; 3],
     /// What SHARED traded.
     values: BTreeMap<InstrumentId, Traded>,
     day: u32,
@@ -153,8 +153,8 @@ impl Model {
             stops: [Stop::Off; 8],
             answered: BTreeMap::new(),
             traded: BTreeMap::new(),
-            reserved: 0,
-            staked: Stake::NONE,
+            reserved: [0; 3],
+            staked: [Stake::NONE; 3],
             values: BTreeMap::new(),
             day: 0,
             transcript: Vec::new(),
@@ -607,7 +607,7 @@ impl Model {
         self.orders.on_day_roll(self.now, TradingDay(self.day), &mut outputs);
         self.take_all(outputs);
         assert!(self.live.is_empty());
-        assert_eq!(self.reserved, 0, "what was reserved in the day came back");
+        assert_eq!(self.reserved, [0; 3], "what was reserved in the day came back");
         self.traded.clear();
         self.values.clear();
         self.last = [0; 4];
@@ -620,20 +620,19 @@ impl Model {
             self.take(report);
         }
         for (account, amount) in outputs.released {
-            assert_eq!(account, SHARED);
-            self.reserved -= amount;
+            let place = ACCOUNTS.iter().position(|&known| known == account).unwrap();
+            self.reserved[place] -= amount;
         }
-        assert_eq!(outputs.settled[1..], [Stake::NONE; 2], "the others have no such limits");
-        self.staked += outputs.settled[0];
+        for (staked, settled) in self.staked.iter_mut().zip(outputs.settled) {
+            *staked += settled;
+        }
     }
 
     fn enter_need(&mut self, account: AccountPlace, need: &Need, order: &NewOrder) {
-        assert_eq!(ACCOUNTS[account.0 as usize], order.account);
-        if order.account != SHARED {
-            assert_eq!(*need, Need::default());
-        }
-        self.reserved += need.stake.notional;
-        self.staked += need.stake;
+        let place = account.0 as usize;
+        assert_eq!(ACCOUNTS[place], order.account);
+        self.reserved[place] += need.stake.notional;
+        self.staked[place] += need.stake;
     }
 
     /// Reads a report as the client does.
@@ -725,13 +724,12 @@ impl Model {
         self.see_that_no_own_orders_cross();
         assert_eq!(self.orders.waiting() as usize, self.count_waiting());
         assert_eq!(self.orders.open_orders(), self.live.len());
-        assert_eq!(self.staked, self.counted_stake());
-        for account in ACCOUNTS {
+        for (place, account) in ACCOUNTS.into_iter().enumerate() {
+            assert_eq!(self.staked[place], self.counted_stake(account, self.reserved[place]));
             let of_account = |live: &&Live| live.request.account == account;
             let kept = self.orders.account_exposure(account).unwrap();
             assert_eq!(kept.open_orders as usize, self.live.iter().filter(of_account).count());
-            let reserved = if account == SHARED { self.reserved } else { 0 };
-            assert_eq!(kept.held + kept.used, reserved);
+            assert_eq!(kept.held + kept.used, self.reserved[place]);
             for instrument in INSTRUMENTS {
                 let mut open = [(0, 0); 2];
                 for live in self.live.iter().filter(of_account) {

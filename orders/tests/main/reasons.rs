@@ -2,7 +2,8 @@
 
 use crate::fixture::*;
 use orders::{
-    Capacity, Collar, KillScope, MissingReference, Orders, QUANTITY_MAX, RateLimit, Reference, Route, RouteKey,
+    Capacity, Collar, KillScope, MissingReference, Orders, QUANTITY_MAX, RateAction, RateLimit, Reference, Route,
+    RouteKey,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, NewOrder, Notional, OrderId, OrderType,
@@ -346,6 +347,7 @@ fn a_rate_holds_back_new_orders_and_no_cancel() {
         let rate = RateLimit {
             per_second: Some(10),
             at_once: Some(2),
+            action: Some(RateAction::Reject),
         };
         if of_session {
             config.sessions[0].limits.rate = rate;
@@ -619,7 +621,8 @@ fn a_refusal_has_a_number_uses_up_the_clients_and_is_counted() {
 #[should_panic(expected = "before anything else changes")]
 fn what_was_checked_before_a_change_is_not_accepted_after_it() {
     let mut orders = orders();
-    let checked = orders.check_risk(NOW, &new_order(1), &REFERENCE).unwrap();
+    let order = new_order(1);
+    let checked = orders.check_risk(NOW, &order, &REFERENCE).unwrap();
     let routed = orders.route(orders.screen(checked).unwrap()).unwrap();
     orders.kill(KillScope::Firm).unwrap();
     orders.accept(NOW, routed);

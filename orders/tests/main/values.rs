@@ -2,9 +2,9 @@
 
 use crate::fixture::*;
 use orders::{AccountPlace, KillScope, Need, Orders, Reference, Stake, Stop};
+use proptest::prelude::*;
 use types::{
-    AccountId, ClientOrderId, ExecType, NewOrder, Notional, Price, Quantity, Reason, Side, TimeInForce, TradingDay,
-    VenueId,
+    AccountId, ClientOrderId, ExecType, NewOrder, Price, Quantity, Reason, Side, TimeInForce, TradingDay, VenueId,
 };
 
 /// One lot of ALPHA at 1.00, 1e-4.
@@ -225,40 +225,74 @@ fn a_switch_may_let_pass_what_reduces() {
     assert_eq!(orders().stop(nobody), Err(Reason::UnknownAccount));
 }
 
-#[test]
-fn a_limit_that_is_not_counted_cannot_be_set_later() {
-    use orders::{Limit, LimitError, LimitScope, LimitValue};
-    let amount = LimitValue::Amount(Notional(1_000_000));
+/// What became of a firm and an account, whether their limits were there from the start or are set at the end.
+fn day(steps: &[(bool, u64, i64, u64)], from_start: bool) -> (Outputs, Stake, Vec<Stake>) {
+    use orders::{Limit, LimitScope, LimitValue};
+    let wide = LimitValue::Amount(orders::NOTIONAL_MAX);
+    let limits = [
+        (LimitScope::Account(PLAIN), Limit::MaxLoss),
+        (LimitScope::Firm, Limit::MaxOpenNotional),
+    ];
+    let mut outputs = Outputs::default();
     let mut orders = orders();
-    for (scope, limit, result) in [
-        (LimitScope::Account(SHARED), Limit::MaxLoss, Ok(())),
-        (LimitScope::Account(PLAIN), Limit::MaxLoss, Err(LimitError::NotCounted)),
-        (
-            LimitScope::Account(PLAIN),
-            Limit::MaxOpenNotional,
-            Err(LimitError::NotCounted),
-        ),
-        (LimitScope::Firm, Limit::MaxOpenNotional, Err(LimitError::NotCounted)),
-    ] {
-        assert_eq!(
-            orders.set_limit(NOW, scope, limit, amount),
-            result,
-            "{scope:?} {limit:?}"
-        );
+    let set = |orders: &mut Orders, outputs: &mut Outputs| {
+        for (scope, limit) in limits {
+            orders.set_limits(NOW, scope, &[(limit, wide)], outputs).unwrap();
+            orders.audit().unwrap();
+        }
+    };
+    if from_start {
+        set(&mut orders, &mut outputs);
     }
-    let mut with_firm = config();
-    with_firm.firm.max_open_orders = Some(5);
-    let mut orders = up(Orders::new(&with_firm).unwrap());
-    assert_eq!(
-        orders.set_limit(NOW, LimitScope::Firm, Limit::MaxOpenNotional, amount),
-        Ok(())
-    );
-    let taken = orders.check_risk(NOW, &new_order(1), &REFERENCE).unwrap();
-    let routed = orders.route(orders.screen(taken).unwrap()).unwrap();
-    let (notional, count) = (routed.need().stake.notional, routed.need().stake.orders);
-    assert_eq!(
-        (notional, count),
-        (10 * LOT, 1),
-        "the firm's limits are for all accounts"
-    );
+    // What orders took, by the account's place.
+    let mut taken = vec![Stake::NONE; 3];
+    let mut id = 0;
+    for &(is_shared, lots, ticks, traded) in steps {
+        id += 1;
+        let order = NewOrder {
+            account: if is_shared { SHARED } else { PLAIN },
+            side: if ticks < 100 { Side::Buy } else { Side::Sell },
+            price: Price(ticks * TICK),
+            quantity: Quantity(lots),
+            ..new_order(id)
+        };
+        let Ok(checked) = orders.check_risk(NOW, &order, &REFERENCE) else {
+            continue;
+        };
+        let Ok(routed) = orders.screen(checked).and_then(|order| orders.route(order)) else {
+            continue;
+        };
+        taken[routed.account().0 as usize] += routed.need().stake;
+        let sent = orders.accept(NOW, routed);
+        if traded > 0 {
+            let report = fill(&sent, sent.request.client_order_id, ticks, traded.min(lots));
+            orders.on_venue_report(NOW, sent.venue, &report, &mut outputs).unwrap();
+        }
+        orders.audit().unwrap();
+    }
+    if !from_start {
+        set(&mut orders, &mut outputs);
+    }
+    for (taken, settled) in taken.iter_mut().zip(outputs.settled) {
+        *taken += settled;
+    }
+    let mut firm = Stake::NONE;
+    for of_account in &taken {
+        firm.notional += of_account.notional;
+        firm.orders += of_account.orders;
+    }
+    (outputs, firm, taken)
+}
+
+proptest! {
+    #[test]
+    fn a_limit_that_was_left_out_counts_from_the_start_of_the_day_once_it_is_set(
+        steps in prop::collection::vec((any::<bool>(), 1..20u64, 90..110i64, 0..20u64), 0..60),
+    ) {
+        let (with, _, taken) = day(&steps, true);
+        let (later, firm, taken_later) = day(&steps, false);
+        prop_assert_eq!(taken, taken_later);
+        prop_assert_eq!(with.firm, Some(Stake::NONE));
+        prop_assert_eq!(later.firm, Some(firm));
+    }
 }

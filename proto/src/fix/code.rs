@@ -124,6 +124,7 @@ pub const fn ord_rej_reason(reason: Reason) -> u64 {
         | Reason::LossLimit
         | Reason::FirmLimit
         | Reason::RateLimit
+        | Reason::RateLogout
         | Reason::SharedLimit
         | Reason::NoVenueSlot => 3,
         Reason::UnknownOrder => 5,

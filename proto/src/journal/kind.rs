@@ -12,6 +12,8 @@ pub enum Kind {
     DayRoll = 2,
     /// An operator changed something.
     Control = 3,
+    /// Limits that the config has changed since the last start.
+    ConfigLimits = 4,
     /// A client session's connection: logon, logout, loss.
     ClientEvent = 16,
     /// A frame of a client.
@@ -55,6 +57,7 @@ impl Kind {
         Self::Start,
         Self::DayRoll,
         Self::Control,
+        Self::ConfigLimits,
         Self::ClientEvent,
         Self::ClientMessage,
         Self::ClientRecall,

@@ -3,7 +3,7 @@
 use super::{INSTRUMENTS, Model, lot_size};
 use crate::fixture::*;
 use orders::Stake;
-use types::{InstrumentId, Price, Side};
+use types::{AccountId, InstrumentId, Price, Side};
 
 /// What the account traded in an instrument this day, and what its position is valued at.
 #[derive(Clone, Copy, Default, Debug)]
@@ -29,16 +29,17 @@ impl Traded {
 }
 
 impl Model {
-    pub(super) fn counted_stake(&self) -> Stake {
+    /// What an account takes of limits that span shards. Only SHARED has one on the value of positions.
+    pub(super) fn counted_stake(&self, account: AccountId, reserved: i64) -> Stake {
         let up = |notional: i128| i64::try_from((notional + 99_999).div_euclid(100_000)).unwrap();
         let down = |notional: i128| i64::try_from(notional.div_euclid(100_000)).unwrap();
-        let of_account = self.live.iter().filter(|live| live.request.account == SHARED);
+        let of_account = self.live.iter().filter(|live| live.request.account == account);
         let mut stake = Stake {
-            notional: self.reserved,
+            notional: reserved,
             orders: i64::try_from(of_account.clone().count()).unwrap(),
             ..Stake::NONE
         };
-        for instrument in INSTRUMENTS {
+        for instrument in INSTRUMENTS.into_iter().filter(|_| account == SHARED) {
             let traded = self.values.get(&instrument).copied().unwrap_or_default();
             let unit = traded.mark * lot_size(instrument);
             let open = |side| {
