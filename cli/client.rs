@@ -89,6 +89,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         );
     }
     print(&client, &accounting);
+    if let Some(link) = client.link_summary() {
+        say!("{link}");
+    }
     match run.phase {
         Phase::Connecting => Err(Failure::new(format!(
             "no logon at {} within ten seconds; is the gateway running?",

@@ -36,6 +36,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = ExchangeConfig::load(&args.config)?;
     let instruments = instruments(&config)?;
     if args.check {
+        let links = config.sessions.iter();
+        process::check_links(links.map(|session| (format!("link of session {}", session.rules.id), &session.link)))?;
         say!(
             "{} instruments, {} sessions: the config is fine",
             instruments.len(),
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let interrupt = Interrupt::new()?;
     let core = config.core(instruments.clone());
     say!("memory: the market takes {} bytes", core.market.memory());
+    say!("memory: the links take {} bytes", config.link_memory());
     let (recorder, recording) = record(args, &config, &clock)?;
     let mut exchange = Exchange::open(&config, instruments, clock, recorder, |socket| socket)?;
     for session in &config.sessions {
@@ -73,6 +76,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         counters.market.requests,
         counters.market.trades
     );
+    for link in exchange.link_summaries() {
+        say!("{link}");
+    }
     if counters.market.history_foreign > 0 {
         say!(
             "{} messages of the recording were about instruments that are not in the instrument master; skipped",
@@ -124,6 +130,12 @@ struct InTurn<L, J> {
 impl<L: Link, J: Journal> Component for InTurn<L, J> {
     fn turn(&mut self, _: Timestamp) -> bool {
         self.exchange.turn(self.clock.now())
+    }
+
+    fn finish(&mut self) {
+        for link in self.exchange.link_summaries() {
+            say!("exchange: {link}");
+        }
     }
 }
 

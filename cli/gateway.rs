@@ -12,6 +12,7 @@ use ::gateway::status::Addresses;
 use clap::Args as ClapArgs;
 use latency::clock::Clock;
 use latency::{Placement, Recorder, Recording, RecordingThread};
+use net::link::LinkConfig;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         print_memory(&config);
         print_sessions(&config);
         Gateway::check_host(&config)?;
+        process::check_links(links(&config))?;
         say!("the config and this host are fine");
         return Ok(());
     }
@@ -110,8 +112,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             status.filter_refused.load(Ordering::Relaxed),
         );
         say!("shard {shard}: {accepted} orders accepted, {open} open; the pre-filter refused {refused} of {judged}");
+        for link in status.link_summaries() {
+            say!("{link}");
+        }
     }
     Ok(())
+}
+
+/// Every link, those to venues first, with what to call it.
+fn links(config: &Config) -> impl Iterator<Item = (String, &LinkConfig)> {
+    let venues = config.venues.iter().flat_map(|venue| {
+        let links = venue.links.iter().enumerate();
+        links.map(|(shard, link)| (format!("link to venue {}, shard {shard}", venue.name), &link.settings))
+    });
+    let clients = config.sessions.iter();
+    let clients =
+        clients.filter_map(|session| Some((format!("link of session {}", session.id), session.link.as_ref()?)));
+    venues.chain(clients)
 }
 
 /// Where clients connect, as it is printed.

@@ -1,9 +1,10 @@
 //! What the long-running subcommands share: the log, the interrupt, threads for components that need no executor.
 
 use crate::Failure;
-use crate::output;
+use crate::output::{self, say};
 use ::gateway::executor::Component;
 use latency::clock::Clock;
+use net::link::LinkConfig;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,27 @@ impl Interrupt {
         while !self.is_set() {
             std::thread::sleep(INTERRUPT_POLL);
         }
+    }
+}
+
+/// Tries whether links can be opened on this host, as far as that can be found out without opening them, and says what is
+/// found.
+pub(crate) fn check_links<'a>(links: impl Iterator<Item = (String, &'a LinkConfig)>) -> Result<(), Failure> {
+    let mut impossible = 0;
+    for (which, link) in links {
+        match link.probe() {
+            Ok(lines) => lines.iter().for_each(|line| say!("{which}: {line}")),
+            Err(error) => {
+                impossible += 1;
+                say!("{which}: {error}");
+            }
+        }
+    }
+    match impossible {
+        0 => Ok(()),
+        _ => Err(Failure::new(format!(
+            "{impossible} links cannot be opened on this host"
+        ))),
     }
 }
 

@@ -429,3 +429,50 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
     assert!(!second.wait().success());
     desk.done(&["audit"]);
 }
+
+#[test]
+fn links_are_listed_with_what_they_run_over_their_numbers_and_counters() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.orders(), 2);
+    let links = desk.done(&["links"]);
+    let rows = links
+        .lines()
+        .filter(|line| line.starts_with(r#"{"link":{"#))
+        .collect::<Vec<_>>();
+    assert_eq!(rows.len(), 3, "a venue link of each shard, and a client's: {links}");
+    for (row, shard) in [(rows[0], 0), (rows[2], 1)] {
+        let peer = desk.market.venue(shard);
+        let session = shard + 1;
+        for part in [
+            format!(
+                r#"{{"link":{{"shard":{shard},"venue":"sim","client":null,"session":{session},"transport":"LTP","carrier":"UDP","state":"up","since":"#
+            ),
+            r#""last_down":null,"last_refused":null,"epoch":"#.to_owned(),
+            format!(r#""peer":"{peer}","room":"#),
+            r#""credits_used":1,"cancel_reserve":256,"#.to_owned(),
+            r#""credits":null,"#.to_owned(),
+            r#""next_send":2,"#.to_owned(),
+            r#""peer_received":2,"#.to_owned(),
+            r#""sent":1,"#.to_owned(),
+            r#""forged":0,"#.to_owned(),
+            r#""ups":1"#.to_owned(),
+        ] {
+            assert!(row.contains(&part), "{part} in {row}");
+        }
+    }
+    let client = r#"{"link":{"shard":0,"venue":null,"client":5,"session":5,"transport":"LTP","carrier":"UDP","state":"listening","#;
+    assert!(rows[1].starts_with(client), "{}", rows[1]);
+    assert!(rows[1].contains(r#""peer":null,"#) && rows[1].contains(r#""credits_used":null,"cancel_reserve":null,"#));
+
+    let (status, text) = desk.market.run(&["ctl", "-c", "gateway.toml", "links"]);
+    assert!(status.success(), "{text}");
+    assert!(text.contains("shard 1, venue sim: up since 20"), "{text}");
+    assert!(
+        text.contains("shard 0, client of session 5: listening since 20"),
+        "{text}"
+    );
+    assert!(
+        text.contains(" cancel_reserve=256\n") && text.contains(" replayed=0 "),
+        "{text}"
+    );
+}

@@ -317,3 +317,70 @@ fn journals_that_contradict_each_other_are_told_apart_from_a_wrong_login() {
         exchange.stop();
     }
 }
+
+#[test]
+fn the_check_says_whether_af_xdp_can_be_had() {
+    for (interface, fallback, status, text) in [
+        ("lo", false, 1, "looking for interface lo: it is no Ethernet interface"),
+        (
+            "lo",
+            true,
+            0,
+            "no AF_XDP, a UDP socket would take its place: looking for interface lo",
+        ),
+        ("none0", false, 1, "looking for interface none0: "),
+    ] {
+        let table = |name: &str| {
+            let neighbour = if name == "sessions" {
+                ""
+            } else {
+                "neighbour = \"kernel\"\n"
+            };
+            format!(
+                "carrier = \"afxdp\"\n[{name}.afxdp]\ninterface = \"{interface}\"\nqueue = 0\nmode = \"auto\"\n{neighbour}\
+                 frames = 64\nfallback = {fallback}\n"
+            )
+        };
+        let market = market("ltp", &table("venues.links"), &table("sessions"));
+        for (program, which) in [
+            ("gateway", "link to venue sim, shard 0: "),
+            ("exchange", "link of session 1: "),
+        ] {
+            let (ended, printed) = market.run(&[program, "-c", &format!("{program}.toml"), "--check"]);
+            assert_eq!(ended.code(), Some(status), "{printed}");
+            assert!(printed.contains(&format!("{which}{text}")), "{printed}");
+            let fine = printed.contains("fine");
+            assert_eq!(fine, status == 0, "{printed}");
+        }
+    }
+}
+
+#[test]
+fn buffers_of_udp_sockets_are_chosen_by_the_config_and_the_kernels_answer_is_in_the_log() {
+    let gateway = "[venues.links.udp]\nsend_buffer_bytes = 30_000\nreceive_buffer_bytes = 40_000\n";
+    let exchange = "[sessions.udp]\nreceive_buffer_bytes = 50_000\n";
+    let market = market("ltp", gateway, exchange);
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.gateway("gateway");
+    gateway.wait_for("send_buffer_bytes=60000 (wanted 30000) receive_buffer_bytes=80000 (wanted 40000)");
+    exchange.wait_for("receive_buffer_bytes=100000 (wanted 50000)");
+    gateway.stop();
+    exchange.stop();
+    for (program, link) in [
+        (gateway, "venue link venue sim, shard 0: "),
+        (exchange, "link session 1: "),
+    ] {
+        let printed = program.printed();
+        let line = printed.lines().find(|line| line.starts_with(link));
+        let line = line.unwrap_or_else(|| panic!("no line of the link: {printed}"));
+        for figure in [
+            ", LTP over UDP, peer 127.0.0.1:",
+            " next_send=1 ",
+            " ups=1 ",
+            " forged=0 ",
+            " credits=-",
+        ] {
+            assert!(line.contains(figure), "{figure} in {line}");
+        }
+    }
+}

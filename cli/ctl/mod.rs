@@ -75,6 +75,8 @@ enum Ask {
     },
     /// List the sessions: who is connected, from where, with which numbers.
     Sessions,
+    /// List the links to venues and clients: over what, since when, with which numbers and counters.
+    Links,
     /// Log a session's client out and let it in no more, over restarts too, until `enable`.
     Disable {
         #[command(subcommand)]
@@ -247,6 +249,7 @@ impl Ask {
             Self::Limits { scope } => Request::Limits(scope.clone().map(LimitScopeArg::name)),
             Self::Set { limit } => limit.clone().request(),
             Self::Sessions => Request::Sessions,
+            Self::Links => Request::Links,
             Self::Disable {
                 session: SessionArg::Session { id },
             } => Request::Disable(*id),

@@ -1,7 +1,7 @@
 //! A gateway's answers for people: lists as tables, the rest as sentences.
 
 use crate::journal::utc;
-use ::gateway::control::{Reply, Source};
+use ::gateway::control::{LinkReply, Reply, Source};
 use std::io::{self, Write};
 use types::Timestamp;
 
@@ -24,6 +24,7 @@ impl Table {
         match reply {
             Reply::Order { .. } => self.row(&ORDER, order(reply), out),
             Reply::Session { .. } => self.row(&SESSION, session(reply), out),
+            Reply::Link(reply) => link(reply, out),
             Reply::Limit {
                 scope,
                 limit,
@@ -197,6 +198,48 @@ fn session(reply: &Reply) -> Vec<String> {
         refused.to_string(),
         connected,
     ]
+}
+
+/// A link has too many numbers for a row: a line of what it is, and lines of figures.
+fn link(link: &LinkReply, out: &mut impl Write) -> io::Result<()> {
+    let far_end = match (&link.venue, link.client) {
+        (Some(venue), _) => format!("venue {venue}"),
+        (None, Some(client)) => format!("client of session {client}"),
+        (None, None) => none(),
+    };
+    let carrier = link
+        .carrier
+        .as_ref()
+        .map_or(String::new(), |carrier| format!(" over {carrier}"));
+    let since = utc(Timestamp(link.since));
+    writeln!(
+        out,
+        "shard {}, {far_end}: {} since {since}, {}{carrier}, session {}, epoch {}, peer {}",
+        link.shard,
+        link.state,
+        link.transport,
+        link.session,
+        link.epoch.map_or_else(none, |epoch| epoch.to_string()),
+        link.peer.clone().unwrap_or_else(none),
+    )?;
+    for (what, told) in [("last down", &link.last_down), ("last refused", &link.last_refused)] {
+        if let Some(told) = told {
+            writeln!(out, "  {what}: {told}")?;
+        }
+    }
+    let shown = |name: &str, number: Option<u64>| {
+        number.map_or_else(|| format!("{name}=-"), |number| format!("{name}={number}"))
+    };
+    let numbers = link.numbers.iter().map(|(name, number)| shown(name, *number));
+    let more = [
+        ("room", Some(link.room)),
+        ("credits_used", link.credits_used.map(u64::from)),
+        ("cancel_reserve", link.cancel_reserve),
+    ];
+    let more = more.into_iter().map(|(name, number)| shown(name, number));
+    writeln!(out, "  {}", numbers.chain(more).collect::<Vec<_>>().join(" "))?;
+    let counters = link.counters.iter().map(|(name, count)| format!("{name}={count}"));
+    writeln!(out, "  {}", counters.collect::<Vec<_>>().join(" "))
 }
 
 fn source(from: &Source) -> String {

@@ -47,7 +47,7 @@ impl UdpReceiver {
     /// They cannot be had.
     pub fn open(config: &UdpReceiverConfig) -> Result<Self, SetupError> {
         let options = UdpOptions {
-            receive_buffer: Some(limits::RECEIVE_BUFFER_BYTES),
+            receive_buffer_bytes: Some(limits::RECEIVE_BUFFER_BYTES),
             ..UdpOptions::default()
         };
         let socket = match multicast_group(config.listen) {

@@ -91,7 +91,7 @@ struct LossyRelay {
 impl LossyRelay {
     fn new(to: SocketAddr, every: u64) -> Self {
         let options = UdpOptions {
-            receive_buffer: Some(limits::RECEIVE_BUFFER_BYTES),
+            receive_buffer_bytes: Some(limits::RECEIVE_BUFFER_BYTES),
             ..UdpOptions::default()
         };
         Self {

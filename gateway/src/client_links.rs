@@ -79,6 +79,11 @@ impl<L: Link> ClientLinks<L> {
             .is_none_or(|link| link.room() >= link.window / CLIENT_WINDOW_FOR_ANSWERS + REPORTS_RESERVED_AN_ORDER)
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> &[ClientLink<L>] {
+        &self.links
+    }
+
     /// Sends what may leave, and what links owe. `appended` and `synced` tell how far the journal has got.
     pub(crate) fn flush(&mut self, now: Timestamp, watermark: u64, (appended, synced): (u64, u64)) {
         for link in self.links.iter_mut().filter(|link| !link.is_overrun) {
@@ -146,7 +151,27 @@ impl<L: Link> ClientLink<L> {
         }
     }
 
+    /// Whose it is.
+    pub(crate) const fn session(&self) -> SessionId {
+        self.session
+    }
+
     /// The link.
+    pub(crate) const fn link(&self) -> &L {
+        &self.link
+    }
+
+    /// What the log says of it.
+    pub(crate) const fn watch(&self) -> &LinkWatch {
+        &self.watch
+    }
+
+    /// Whether it stays down because its client left too much unacknowledged.
+    pub(crate) const fn is_overrun(&self) -> bool {
+        self.is_overrun
+    }
+
+    /// The link, to be changed.
     pub(crate) const fn link_mut(&mut self) -> &mut L {
         &mut self.link
     }

@@ -95,7 +95,7 @@ impl ClientOutputs {
     /// Bytes that the output of a session takes.
     pub(crate) fn memory_bytes(session: &SessionConfig) -> usize {
         if let Some(link) = &session.link {
-            return link.memory();
+            return link.memory() + SentIndex::MEMORY_BYTES;
         }
         let kept = match session.protocol {
             ProtocolConfig::Native { .. } => SentMessages::memory_bytes(session.resend_messages),

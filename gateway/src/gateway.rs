@@ -558,6 +558,14 @@ fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
             let taken = recovered[usize::from(crossing.peer.0)].crossing(id);
             for lane in Lane::ALL {
                 let (sent, taken) = (&sent.lanes[lane as usize], &taken.lanes[lane as usize]);
+                let (wanted, oldest) = (taken.next_receive, sent.oldest());
+                if wanted < oldest {
+                    tracing::error!(
+                        "shard {} has lost messages {wanted} up to below {oldest} of shard {id} with its machine: more than \
+                         capacity.crossing_messages keeps; reconcile both with their clients and venues",
+                        crossing.peer
+                    );
+                }
                 crossing.resume(lane, sent.next_send, sent.from(taken.next_receive));
             }
         }

@@ -262,6 +262,11 @@ impl<L: Link> Live<L> {
             && self.journal.room(JOURNAL_RESERVE_BYTES + set_aside)
     }
 
+    /// Places of a venue's link that orders leave free for cancels.
+    pub(crate) fn cancel_reserve(&self, venue: VenueId) -> usize {
+        self.cancel_reserve.messages(venue)
+    }
+
     fn crossing(&mut self, shard: ShardId) -> Option<&mut Crossing> {
         self.crossings.iter_mut().find(|crossing| crossing.peer == shard)
     }

@@ -9,6 +9,7 @@ use crate::limits::RECALL_PORTION;
 use crate::recall::Recalls;
 use crate::references::References;
 use crate::{control, crossing, door, filter, session};
+use journal::SentIndex;
 
 /// All of it, named, in bytes.
 #[must_use]
@@ -49,7 +50,7 @@ pub fn memory(config: &Config) -> Vec<(&'static str, usize)> {
                 .venues
                 .iter()
                 .flat_map(|venue| &venue.links)
-                .map(|link| link.settings.memory())
+                .map(|link| link.settings.memory() + SentIndex::MEMORY_BYTES)
                 .sum(),
         ),
         ("journal rings", shards * config.journal.ring_bytes),

@@ -578,6 +578,11 @@ impl Kept {
         sequence
     }
 
+    /// The oldest message that is kept; the next one, when none is.
+    pub(crate) fn oldest(&self) -> SequenceNumber {
+        self.messages.front().map_or(self.next_send, |(sequence, _)| *sequence)
+    }
+
     /// What the peer did not take: everything from `next` on.
     pub(crate) fn from(&self, next: SequenceNumber) -> impl Iterator<Item = CrossingMessage> {
         self.messages

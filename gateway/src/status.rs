@@ -18,6 +18,8 @@ pub struct Status {
     pub links: Vec<LinkStatus>,
     /// Where the shard's clients connect, once they can.
     addresses: OnceLock<Addresses>,
+    /// What each link did, a line each, once the shard has ended.
+    summaries: OnceLock<Vec<String>>,
     /// Clients connected.
     pub connected: AtomicU64,
     /// Connections that ended, for whatever reason.
@@ -113,6 +115,7 @@ impl Status {
         Self {
             links: (0..venues).map(|_| LinkStatus::default()).collect(),
             addresses: OnceLock::new(),
+            summaries: OnceLock::new(),
             connected: AtomicU64::new(0),
             disconnected: AtomicU64::new(0),
             logons_refused: AtomicU64::new(0),
@@ -142,6 +145,25 @@ impl Status {
     pub(crate) fn set_addresses(&self, addresses: Addresses) {
         // The door opens once, so nothing was there before.
         let _: Result<_, _> = self.addresses.set(addresses);
+    }
+
+    /// What each link did, a line each. None before the shard has ended.
+    #[must_use]
+    pub fn link_summaries(&self) -> &[String] {
+        self.summaries.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Writes what each link did, at the end.
+    pub(crate) fn summarize<L: Link>(&self, live: &Live<L>) {
+        let venues = live.links.iter().zip(&live.watches);
+        let venues = venues.map(|(link, watch)| watch.summary(link));
+        let clients = live
+            .client_links
+            .all()
+            .iter()
+            .map(|client| client.watch().summary(client.link()));
+        // A shard ends once, so nothing was there before.
+        let _: Result<_, _> = self.summaries.set(venues.chain(clients).collect());
     }
 
     /// Whether every venue is there.

@@ -58,6 +58,7 @@ impl<L: Link> Component for Worker<L> {
 
     fn finish(&mut self) {
         self.status.write(&self.live, &self.shard, &self.clients);
+        self.status.summarize(&self.live);
     }
 }
 

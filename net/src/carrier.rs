@@ -6,7 +6,7 @@ use crate::link::LinkEnd;
 use crate::options::UdpOptions;
 use crate::paths::Paths;
 use crate::udp::UdpPeer;
-use crate::xdp::{XdpConfig, XdpPeer, XdpTable};
+use crate::xdp::{self, XdpConfig, XdpPeer, XdpTable};
 use serde::Deserialize;
 use std::io;
 use std::net::SocketAddr;
@@ -51,14 +51,38 @@ impl CarrierConfig {
     ///
     /// # Errors
     /// What is wrong, for people.
-    pub fn check(kind: Option<CarrierKind>, afxdp: Option<&XdpTable>, end: LinkEnd) -> Result<Self, String> {
+    pub fn check(
+        kind: Option<CarrierKind>,
+        afxdp: Option<&XdpTable>,
+        udp: Option<UdpOptions>,
+        end: LinkEnd,
+    ) -> Result<Self, String> {
         match (kind, afxdp) {
-            (None | Some(CarrierKind::Udp), None) => Ok(Self::Udp(UdpOptions::default())),
+            (None | Some(CarrierKind::Udp), None) => {
+                let options = udp.unwrap_or_default();
+                options.check()?;
+                Ok(Self::Udp(options))
+            }
+            (Some(CarrierKind::Afxdp), _) if udp.is_some() => Err("a table udp wants carrier = \"udp\"".to_owned()),
             (Some(CarrierKind::Afxdp), Some(table)) => table.check(end).map(Self::Xdp),
             (Some(CarrierKind::Afxdp), None) => {
                 Err("carrier = \"afxdp\" wants a table afxdp with interface, queue, mode, frames, fallback".to_owned())
             }
             (None | Some(CarrierKind::Udp), Some(_)) => Err("a table afxdp wants carrier = \"afxdp\"".to_owned()),
+        }
+    }
+
+    /// Whether an end can be opened on this host, as far as that can be found out without opening it. Gives a line for
+    /// people, if there is something to tell.
+    ///
+    /// # Errors
+    /// AF_XDP cannot be had, and nothing may take its place.
+    pub fn probe(&self, end: LinkEnd) -> Result<Option<String>, SetupError> {
+        let Self::Xdp(config) = self else { return Ok(None) };
+        match xdp::probe(config, end) {
+            Ok(line) => Ok(Some(line)),
+            Err(error) if config.fallback => Ok(Some(format!("no AF_XDP, a UDP socket would take its place: {error}"))),
+            Err(error) => Err(error),
         }
     }
 
@@ -220,7 +244,7 @@ mod tests {
     fn the_table_and_the_word_for_it_stand_together() {
         let (_, end) = impossible(true);
         let table = table(true);
-        let check = |kind, table| CarrierConfig::check(kind, table, end).map_err(|what| what.contains("afxdp"));
+        let check = |kind, table| CarrierConfig::check(kind, table, None, end).map_err(|what| what.contains("afxdp"));
         assert!(matches!(check(None, None), Ok(CarrierConfig::Udp(_))));
         assert!(matches!(check(Some(CarrierKind::Udp), None), Ok(CarrierConfig::Udp(_))));
         assert!(matches!(

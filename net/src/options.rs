@@ -56,8 +56,9 @@ pub enum QuickAck {
     Rearmed,
 }
 
-/// Options of a UDP socket. The default asks for nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+/// Options of a UDP socket. The default asks for nothing. In a config they are a table `[….udp]`.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(default, deny_unknown_fields)]
 pub struct UdpOptions {
     /// SO_BUSY_POLL, µs.
     pub busy_poll_us: Option<u32>,
@@ -65,10 +66,10 @@ pub struct UdpOptions {
     pub prefer_busy_poll: bool,
     /// SO_INCOMING_CPU.
     pub incoming_cpu: Option<u16>,
-    /// SO_SNDBUF, bytes (read back doubled).
-    pub send_buffer: Option<u32>,
+    /// SO_SNDBUF, bytes (read back doubled). net.core.wmem_max caps it.
+    pub send_buffer_bytes: Option<u32>,
     /// SO_RCVBUF, bytes (read back doubled). net.core.rmem_max caps it.
-    pub receive_buffer: Option<u32>,
+    pub receive_buffer_bytes: Option<u32>,
 }
 
 /// What the kernel gave for each option. Prints as one line:
@@ -126,12 +127,7 @@ impl TcpOptions {
     /// # Errors
     /// The option, by its name in a config, and what it may be.
     pub fn check(&self) -> Result<(), String> {
-        let in_range = |name: &str, value: Option<u32>, least: u32, most: u32| match value {
-            Some(value) if !(least..=most).contains(&value) => {
-                Err(format!("tcp: {name} = {value} must be from {least} to {most}"))
-            }
-            _ => Ok(()),
-        };
+        let in_range = |name, value, least, most| in_range("tcp", name, value, least, most);
         in_range("rto_min_us", self.rto_min_us, 1, RTO_MIN_DEFAULT_US)?;
         in_range("user_timeout_ms", self.user_timeout_ms, 0, INT_MAX)?;
         in_range("notsent_lowat_bytes", self.notsent_lowat_bytes, 0, INT_MAX)?;
@@ -210,6 +206,17 @@ impl TcpOptions {
 }
 
 impl UdpOptions {
+    /// Looks for what no kernel takes.
+    ///
+    /// # Errors
+    /// The option, by its name in a config, and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        in_range("udp", "busy_poll_us", self.busy_poll_us, 0, INT_MAX)?;
+        // The kernel doubles them.
+        in_range("udp", "send_buffer_bytes", self.send_buffer_bytes, 1, INT_MAX / 2)?;
+        in_range("udp", "receive_buffer_bytes", self.receive_buffer_bytes, 1, INT_MAX / 2)
+    }
+
     /// Sets every option asked for and reads all of them back.
     pub(crate) fn apply(&self, socket: BorrowedFd<'_>) -> Readback {
         apply(
@@ -228,8 +235,18 @@ impl UdpOptions {
                     libc::SO_INCOMING_CPU,
                     self.incoming_cpu.map(u32::from),
                 ),
-                ("send_buffer", libc::SOL_SOCKET, libc::SO_SNDBUF, self.send_buffer),
-                ("receive_buffer", libc::SOL_SOCKET, libc::SO_RCVBUF, self.receive_buffer),
+                (
+                    "send_buffer_bytes",
+                    libc::SOL_SOCKET,
+                    libc::SO_SNDBUF,
+                    self.send_buffer_bytes,
+                ),
+                (
+                    "receive_buffer_bytes",
+                    libc::SOL_SOCKET,
+                    libc::SO_RCVBUF,
+                    self.receive_buffer_bytes,
+                ),
             ],
         )
     }
@@ -265,6 +282,15 @@ impl fmt::Display for Readback {
             }
         }
         Ok(())
+    }
+}
+
+fn in_range(table: &str, name: &str, value: Option<u32>, least: u32, most: u32) -> Result<(), String> {
+    match value {
+        Some(value) if !(least..=most).contains(&value) => {
+            Err(format!("{table}: {name} = {value} must be from {least} to {most}"))
+        }
+        _ => Ok(()),
     }
 }
 

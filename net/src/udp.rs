@@ -553,11 +553,11 @@ mod tests {
     #[test]
     fn a_buffer_size_is_read_back() {
         let options = UdpOptions {
-            receive_buffer: Some(8192),
+            receive_buffer_bytes: Some(8192),
             ..UdpOptions::default()
         };
         let socket = UdpSocket::bind(localhost(), &options).unwrap();
-        let row = socket.readback().row("receive_buffer").unwrap();
+        let row = socket.readback().row("receive_buffer_bytes").unwrap();
         assert_eq!(row.wanted, Some(8192));
         assert!(row.got.unwrap() >= 8192);
     }

@@ -295,6 +295,14 @@ impl Orders {
         self.venues.get(usize::from(venue.0))?.slots
     }
 
+    /// How many orders of a venue are open, as they count against [`slots`](Self::slots).
+    #[must_use]
+    pub fn open_at(&self, venue: VenueId) -> u32 {
+        self.venues
+            .get(usize::from(venue.0))
+            .map_or(0, |venue| venue.open_orders)
+    }
+
     /// What was counted since start.
     #[must_use]
     pub const fn counters(&self) -> &Counters {

@@ -1,6 +1,6 @@
 //! A shard's end: takes the control desk's questions in turn with everything else, and answers.
 
-use super::{Action, Answer, LimitView, Order, Origin, Question, Refusal, SessionView};
+use super::{Action, Answer, LimitView, LinkStanding, Order, Origin, Question, Refusal, SessionView, links};
 use crate::clients::Clients;
 use crate::crossing::Lane;
 use crate::limits::{JOURNAL_RESERVE_BYTES, MAX_REPORT_LENGTH, PLACES_LISTED_A_TURN, RECORD_OVERHEAD_BYTES};
@@ -36,6 +36,8 @@ enum List {
     Limits,
     /// All sessions.
     Sessions,
+    /// All links.
+    Links,
 }
 
 impl Desk {
@@ -76,6 +78,7 @@ impl Desk {
             Question::Killed(scope) => self.killed(scope, shard),
             Question::Orders(session) => self.begin(List::Orders(session)),
             Question::Sessions => self.begin(List::Sessions),
+            Question::Links => self.begin(List::Links),
             Question::Limits(None) => self.begin(List::Limits),
             Question::Limits(Some(scope)) => {
                 self.limits(scope, shard, |_| true);
@@ -109,6 +112,7 @@ impl Desk {
             List::Orders(_) => orders.places(),
             List::Limits => orders.limit_scopes(),
             List::Sessions => u32::from(shard.last_session().0) + 1,
+            List::Links => u32::try_from(links::count(live)).unwrap_or(u32::MAX),
         };
         let end = places.min(listing.next + PLACES_LISTED_A_TURN);
         while listing.next < end && self.answers.slots() >= ANSWERS_A_QUESTION {
@@ -123,6 +127,11 @@ impl Desk {
                     let session = SessionId(u16::try_from(listing.next).unwrap_or(u16::MAX));
                     if let Some(view) = SessionView::of(session, shard, live, clients) {
                         self.answer(Answer::Session(view));
+                    }
+                }
+                List::Links => {
+                    if let Some(link) = LinkStanding::of(listing.next as usize, shard, live) {
+                        self.answer(Answer::Link(link));
                     }
                 }
                 List::Limits => {

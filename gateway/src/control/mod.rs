@@ -10,6 +10,7 @@
 
 mod changes;
 mod desk;
+mod links;
 mod names;
 mod order;
 mod server;
@@ -18,6 +19,8 @@ mod wire;
 
 pub(crate) use changes::{Change, Changes, LimitView, Origin};
 pub(crate) use desk::Desk;
+pub use links::LinkReply;
+pub(crate) use links::LinkStanding;
 pub(crate) use names::scope_name;
 pub use order::{Action, Order, Refusal};
 pub use server::Control;
@@ -44,12 +47,18 @@ pub(crate) enum Question {
     Killed(KillScope),
     /// All sessions.
     Sessions,
+    /// All links.
+    Links,
     /// The limits of a scope; `None`: all of this shard, but for instruments' that are their class's.
     Limits(Option<LimitScope>),
 }
 
 /// What a shard answers. Every question's last answer is [`Answer::Done`].
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a ring of them is allocated at start-up, and few are ever in it"
+)]
 pub(crate) enum Answer {
     OpenOrder(OrderView),
     Killed(Stop),
@@ -57,6 +66,7 @@ pub(crate) enum Answer {
     Audited(usize, Option<orders::AuditError>),
     Limit(LimitView),
     Session(SessionView),
+    Link(LinkStanding),
     Done(Result<(), Refusal>),
 }
 

@@ -192,6 +192,7 @@ impl Server {
             Request::Orders { session } => Job::Ask(Question::Orders(session.map(SessionId))),
             Request::Audit => Job::Ask(Question::Audit),
             Request::Sessions => Job::Ask(Question::Sessions),
+            Request::Links => Job::Ask(Question::Links),
             Request::Disable(session) => Job::Give(Action::Disable(SessionId(*session))),
             Request::Enable(session) => Job::Give(Action::Enable(SessionId(*session))),
             Request::Roll(day) => {
@@ -244,6 +245,10 @@ impl Server {
                     // All shards refuse alike.
                     Answer::Done(Err(refusal)) => return Ok(Err(self.reason(&question, refusal))),
                     Answer::OpenOrder(order) => tell(&Reply::order(&order))?,
+                    Answer::Link(link) => {
+                        let shard = self.config.shards[index].id;
+                        tell(&Reply::Link(Box::new(link.reply(shard, &self.config))))?;
+                    }
                     Answer::Audited(open, difference) => tell(&Reply::audit(index, open, difference))?,
                     Answer::Limit(view) if index == 0 || matches!(view.scope, LimitScope::Instrument(_)) => {
                         tell(&Reply::limit(&view, &self.config))?;
@@ -276,7 +281,9 @@ impl Server {
             Question::Check(action) | Question::Order(Order { action, .. }) => action.scope(),
             Question::Killed(scope) => (*scope).into(),
             Question::Limits(Some(scope)) => *scope,
-            Question::Orders(_) | Question::Limits(None) | Question::Sessions | Question::Audit => LimitScope::Firm,
+            Question::Orders(_) | Question::Limits(None) | Question::Sessions | Question::Links | Question::Audit => {
+                LimitScope::Firm
+            }
         };
         let name = names::scope_name(scope, &self.config);
         match (refusal, question) {

@@ -2,7 +2,7 @@
 //! `refused`.
 
 use super::names::{class_name, scope_name};
-use super::{Home, LimitView, Origin};
+use super::{Home, LimitView, LinkReply, Origin};
 use crate::config::{Config, ProtocolConfig, SessionConfig};
 use orders::{AuditError, KillScope, OrderView};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ pub enum Request {
     Audit,
     /// List the sessions.
     Sessions,
+    /// List the links to venues and clients.
+    Links,
     /// Log a session's client out, and let it in no more.
     Disable(u16),
     /// Let it in again.
@@ -161,6 +163,8 @@ pub enum Reply {
         /// Requests refused.
         refused: u64,
     },
+    /// A link to a venue or a client.
+    Link(Box<LinkReply>),
     /// A shard's recount.
     Audit {
         /// The shard.
@@ -317,6 +321,7 @@ mod tests {
             (r#"{"cancel":{"session":3}}"#, Request::Cancel(Scope::Session(3))),
             (r#"{"orders":{"session":null}}"#, Request::Orders { session: None }),
             (r#""audit""#, Request::Audit),
+            (r#""links""#, Request::Links),
             (r#"{"limits":null}"#, Request::Limits(None)),
             (
                 r#"{"limits":{"class":"default"}}"#,

@@ -6,7 +6,7 @@ use super::{Link, LinkCounters, LinkEnd, LinkEvent, LinkView, LtpLink, Resume, T
 use crate::carrier::{Carrier, CarrierConfig, CarrierKind};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
-use crate::options::Readback;
+use crate::options::{Readback, UdpOptions};
 use crate::paths::Paths;
 use crate::tcp::Retransmits;
 use crate::xdp::XdpTable;
@@ -68,9 +68,10 @@ impl SecondPath {
         end: Option<LinkEnd>,
         carrier: Option<CarrierKind>,
         afxdp: Option<&XdpTable>,
+        udp: Option<UdpOptions>,
     ) -> Result<Option<Self>, String> {
         match (end, afxdp) {
-            (Some(end), _) => match CarrierConfig::check(carrier, afxdp, end) {
+            (Some(end), _) => match CarrierConfig::check(carrier, afxdp, udp, end) {
                 Ok(carrier) => Ok(Some(Self { end, carrier })),
                 Err(what) => Err(format!("second path (second_afxdp): {what}")),
             },
@@ -124,6 +125,18 @@ impl LinkConfig {
                 CarrierConfig::Xdp(_) => "LTP over AF_XDP",
             },
         }
+    }
+
+    /// Whether its carriers can be opened on this host, as [`CarrierConfig::probe`] says of each.
+    ///
+    /// # Errors
+    /// One cannot, and nothing may take its place.
+    pub fn probe(&self) -> Result<Vec<String>, SetupError> {
+        let Self::Ltp(config) = self else { return Ok(Vec::new()) };
+        let first = config.carrier.probe(config.end)?;
+        let second = config.second.map(|second| second.carrier.probe(second.end));
+        let second = second.transpose()?.flatten();
+        Ok(first.into_iter().chain(second).collect())
     }
 
     /// Which end it is, and where.
@@ -303,7 +316,6 @@ impl<D: Datagram> Link for AnyLink<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::UdpOptions;
     use proto::soup::{Password, SessionName, UserName};
     use types::{Duration, SessionId};
 

@@ -4,7 +4,7 @@
 use super::keys::read_key;
 use super::{LinkConfig, LinkEnd, LtpLinkConfig, SecondPath, TcpLinkConfig};
 use crate::carrier::{CarrierConfig, CarrierKind};
-use crate::options::TcpOptions;
+use crate::options::{TcpOptions, UdpOptions};
 use crate::xdp::XdpTable;
 use proto::ltp::{Config, HeaderForm, Redundancy};
 use proto::soup::{Password, SessionName, UserName};
@@ -40,6 +40,8 @@ pub struct LinkTable {
     pub carrier: Option<CarrierKind>,
     /// Of AF_XDP.
     pub afxdp: Option<XdpTable>,
+    /// Options of the UDP sockets of LTP, where they are not as the kernel has them.
+    pub udp: Option<UdpOptions>,
     /// Unacknowledged messages, each way.
     pub window_messages: usize,
     /// Longest silence of this end, ms.
@@ -126,7 +128,7 @@ impl VenueLinkTable {
             end,
             ltp,
             carrier: link.carrier(end)?,
-            second: SecondPath::check(second, link.carrier, self.second_afxdp.as_ref())?,
+            second: SecondPath::check(second, link.carrier, self.second_afxdp.as_ref(), link.udp)?,
         }))
     }
 
@@ -145,6 +147,7 @@ impl VenueLinkTable {
             ("reorder_allowance_us", self.reorder_allowance_us.is_some()),
             (second_key(end), second.is_some()),
             ("carrier", link.carrier.is_some()),
+            ("a table udp", link.udp.is_some()),
             ("a table afxdp", link.afxdp.is_some() || self.second_afxdp.is_some()),
         ] {
             if is_there {
@@ -215,7 +218,7 @@ impl LinkTable {
     /// # Errors
     /// What is wrong, for people.
     pub fn carrier(&self, end: LinkEnd) -> Result<CarrierConfig, String> {
-        CarrierConfig::check(self.carrier, self.afxdp.as_ref(), end)
+        CarrierConfig::check(self.carrier, self.afxdp.as_ref(), self.udp, end)
     }
 }
 
@@ -359,6 +362,27 @@ mod tests {
     }
 
     #[test]
+    fn options_of_udp_are_taken_for_both_paths() {
+        let second = Some(([127, 0, 0, 1], 7202).into());
+        let more = "redundancy = \"paths\"\n[udp]\nsend_buffer_bytes = 4096\nreceive_buffer_bytes = 8192\nbusy_poll_us = 50\n\
+            prefer_busy_poll = true\nincoming_cpu = 3\n";
+        let Ok(LinkConfig::Ltp(link)) = read(LTP, more, second) else {
+            panic!("LTP");
+        };
+        let wanted = UdpOptions {
+            busy_poll_us: Some(50),
+            prefer_busy_poll: true,
+            incoming_cpu: Some(3),
+            send_buffer_bytes: Some(4_096),
+            receive_buffer_bytes: Some(8_192),
+        };
+        let second = link.second.map(|second| second.carrier);
+        for carrier in [Some(link.carrier), second] {
+            assert!(matches!(carrier, Some(CarrierConfig::Udp(options)) if options == wanted));
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_told_by_name() {
         for (text, more, part) in [
             (LTP, "header = \"short\"", "header is"),
@@ -369,6 +393,18 @@ mod tests {
             (LTP, "[second_afxdp]\ninterface = \"lo\"", "missing field"),
             (LTP, "windo_messages = 7", "unknown field `windo_messages`"),
             (LTP, "[tcp]\nno_delay = true", "for TCP alone: a table tcp"),
+            (
+                LTP,
+                "[udp]\nreceive_buffer_bytes = 0",
+                "udp: receive_buffer_bytes = 0 must be from 1",
+            ),
+            (LTP, "[udp]\nsend_bufer_bytes = 1", "send_bufer_bytes"),
+            (
+                LTP,
+                "carrier = \"afxdp\"\n[udp]\nsend_buffer_bytes = 1\n[afxdp]\ninterface = \"lo\"\nqueue = 0\nmode = \"copy\"\n\
+                 neighbour = \"kernel\"\nframes = 64\nfallback = true",
+                "a table udp wants carrier = \"udp\"",
+            ),
             (LTP, "user = \"gate1\"", "for TCP alone: user and password"),
             (LTP, "password = \"secret\"", "for TCP alone: user and password"),
             (LTP, "reorder_allowance_us = 1_000_001", "must be at most 1000000"),
@@ -377,6 +413,7 @@ mod tests {
             (TCP, "redundancy = \"off\"", "for LTP alone: redundancy"),
             (TCP, "reorder_allowance_us = 0", "for LTP alone: reorder_allowance_us"),
             (TCP, "carrier = \"udp\"", "for LTP alone: carrier"),
+            (TCP, "[udp]\nsend_buffer_bytes = 1", "for LTP alone: a table udp"),
             (
                 TCP,
                 "[tcp]\nrto_min_us = 200_001",

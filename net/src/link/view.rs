@@ -91,6 +91,35 @@ impl LinkView {
     }
 }
 
+impl LinkView {
+    /// Where its numbers stand, by name, in the order in which they are shown; `None`: it has none such.
+    #[must_use]
+    pub fn numbers(&self) -> [(&'static str, Option<u64>); 8] {
+        let number = |sequence: SequenceNumber| Some(sequence.0);
+        [
+            ("next_send", number(self.next_send)),
+            ("next_receive", number(self.next_receive)),
+            ("peer_received", number(self.peer_received)),
+            ("peer_durable", self.peer_durable.and_then(number)),
+            ("durable", self.durable.and_then(number)),
+            ("queued", Some(self.queued)),
+            ("in_flight", Some(self.in_flight)),
+            ("credits", self.credits.map(u64::from)),
+        ]
+    }
+
+    /// All numbers and counters in one line.
+    #[must_use]
+    pub fn figures(&self) -> String {
+        let numbers = self.numbers().into_iter();
+        let counters = self.counters.rows().into_iter();
+        let all = numbers.chain(counters.map(|(name, count)| (name, Some(count))));
+        let shown =
+            all.map(|(name, number)| number.map_or_else(|| format!("{name}=-"), |number| format!("{name}={number}")));
+        shown.collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// One line: where it stands.
 impl fmt::Display for LinkView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,15 +175,5 @@ impl LinkCounters {
             ("bytes_received", self.bytes_received),
             ("recalled", self.recalled),
         ]
-    }
-}
-
-impl fmt::Display for LinkCounters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, count)) in self.rows().into_iter().enumerate() {
-            let blank = if index == 0 { "" } else { " " };
-            write!(f, "{blank}{name}={count}")?;
-        }
-        Ok(())
     }
 }

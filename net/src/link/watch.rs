@@ -153,7 +153,7 @@ impl LinkWatch {
             self.what,
             self.which,
             view.state.name(),
-            view.counters
+            view.figures()
         )
     }
 

@@ -54,10 +54,7 @@ impl Attachment {
     }
 
     fn new(interface: &Interface) -> io::Result<Self> {
-        let flows = Map::new(MapKind::Hash, FlowKey::LENGTH, FLOW_VALUE_LENGTH, FLOWS_MAX)?;
-        let sockets = Map::new(MapKind::Sockets, 4, 4, u32::from(QUEUES_MAX))?;
-        let code = program::assemble(flows.as_raw_fd(), sockets.as_raw_fd());
-        let program = Program::load(&code)?;
+        let (flows, sockets, program) = load()?;
         let attach = |hook| program.attach(interface.index, hook).map(|attached| (attached, hook));
         // Not every driver has the native hook, or has it with every setting of the card.
         let (program, hook) = match interface.is_veth {
@@ -92,11 +89,32 @@ impl Attachment {
     }
 }
 
+/// Tries whether the kernel takes the program, and attaches it nowhere.
+///
+/// # Errors
+/// The kernel refuses.
+pub(super) fn try_load() -> Result<(), SetupError> {
+    let refused = |source| {
+        let advice = advice(&source);
+        SetupError::new("loading the XDP program".to_owned(), source, advice)
+    };
+    load().map(|_| ()).map_err(refused)
+}
+
+/// The maps and the program, attached nowhere.
+fn load() -> io::Result<(Map, Map, Program)> {
+    let flows = Map::new(MapKind::Hash, FlowKey::LENGTH, FLOW_VALUE_LENGTH, FLOWS_MAX)?;
+    let sockets = Map::new(MapKind::Sockets, 4, 4, u32::from(QUEUES_MAX))?;
+    let code = program::assemble(flows.as_raw_fd(), sockets.as_raw_fd());
+    let program = Program::load(&code)?;
+    Ok((flows, sockets, program))
+}
+
 /// Being in the map is all.
 const FLOW_VALUE: [u8; FLOW_VALUE_LENGTH as usize] = [0];
 const FLOW_VALUE_LENGTH: u32 = 1;
 
-fn advice(error: &io::Error) -> &'static str {
+pub(super) fn advice(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => "run it as root, or grant CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",
         Some(libc::EBUSY | libc::EEXIST) => {

@@ -107,6 +107,17 @@ impl Interface {
         })
     }
 
+    /// The first IPv4 address of an interface.
+    pub(super) fn address(name: &InterfaceName) -> io::Result<Ipv4Addr> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let mut request = name.request();
+        ioctl(&socket, libc::SIOCGIFADDR, &mut request)?;
+        // SAFETY: the kernel has filled this member in, as an address of IPv4: port, then address.
+        let data = unsafe { request.ifr_ifru.ifru_addr }.sa_data;
+        let [_, _, a, b, c, d, ..] = data.map(libc::c_char::cast_unsigned);
+        Ok(Ipv4Addr::new(a, b, c, d))
+    }
+
     /// Which UDP checksums may come in on it.
     pub(super) const fn checksums(&self) -> Checksums {
         if self.is_veth {

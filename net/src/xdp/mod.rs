@@ -16,6 +16,7 @@ mod config;
 pub mod frame;
 mod interface;
 mod memory;
+mod probe;
 mod program;
 mod queue;
 mod ring;
@@ -24,6 +25,7 @@ mod socket;
 pub use config::{Mode, Neighbour, XdpConfig, XdpTable};
 pub use frame::Mac;
 pub use interface::InterfaceName;
+pub use probe::probe;
 
 use crate::datagram::Datagram;
 use crate::error::{SetupError, bind_advice};

@@ -31,14 +31,7 @@ pub(super) enum Copying {
 impl XdpSocket {
     /// Opens a socket on a queue, each ring of `length` slots.
     pub(super) fn open(frames: &Frames, length: u32, interface: u32, queue: u16, copying: Copying) -> io::Result<Self> {
-        // SAFETY: takes no pointers.
-        let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        register(&fd, frames)?;
+        let fd = unbound(frames)?;
         for ring in [
             libc::XDP_UMEM_FILL_RING,
             libc::XDP_UMEM_COMPLETION_RING,
@@ -112,6 +105,19 @@ fn done(result: libc::ssize_t) -> io::Result<bool> {
         Some(libc::ENETDOWN) => Ok(true),
         _ => Err(error),
     }
+}
+
+/// A socket that has the frames and is on no queue.
+pub(super) fn unbound(frames: &Frames) -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointers.
+    let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    register(&fd, frames)?;
+    Ok(fd)
 }
 
 /// Registers the frames with the socket.

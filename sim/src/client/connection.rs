@@ -36,6 +36,14 @@ macro_rules! with {
 }
 
 impl Connection {
+    /// What the link did, in a line; `None`: it is none.
+    pub(super) fn link_summary(&self) -> Option<String> {
+        match self {
+            Self::Stream(_) => None,
+            Self::Link(link) => Some(link.summary()),
+        }
+    }
+
     /// Not connected. A link needs its journal and its socket from the start.
     pub(super) fn new(config: &ClientConfig, traded: &[Traded], clock: &Clock) -> Result<Self, StartError> {
         let wire = match &config.login {

@@ -189,6 +189,11 @@ impl LinkConnection {
         self.is_leaving
     }
 
+    /// What the link did, in a line.
+    pub(super) fn summary(&self) -> String {
+        self.watch.summary(&self.link)
+    }
+
     pub(super) const fn connects(&self) -> u64 {
         self.connects
     }

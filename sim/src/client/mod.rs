@@ -246,6 +246,12 @@ impl Client {
         self.desk.connection.is_down()
     }
 
+    /// What the link to the gateway did, in a line; `None`: it is none.
+    #[must_use]
+    pub fn link_summary(&self) -> Option<String> {
+        self.desk.connection.link_summary()
+    }
+
     /// What became of every order.
     #[must_use]
     pub fn accounting(&self) -> Accounting {

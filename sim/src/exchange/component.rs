@@ -208,6 +208,11 @@ impl<L: Link, J: Journal> Exchange<L, J> {
         self.links().map(|(session, link)| (session, link.counters()))
     }
 
+    /// What each session's link did, a line each.
+    pub fn link_summaries(&self) -> impl Iterator<Item = String> {
+        self.live.lines.iter().map(|line| line.watch.summary(&line.link))
+    }
+
     /// What was counted.
     #[must_use]
     pub fn counters(&self) -> ExchangeCounters {

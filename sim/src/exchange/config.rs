@@ -9,6 +9,7 @@ use super::market_data::{FeedConfig, HistoryConfig};
 use super::recovery::CoreConfig;
 use super::room;
 use super::schedule::AuctionTimes;
+use journal::SentIndex;
 use matcher::SelfMatch;
 use net::link::{LinkConfig, LinkEnd};
 use proto::native::MAX_MESSAGE_LENGTH;
@@ -113,6 +114,15 @@ impl ExchangeConfig {
     pub fn memory(&self, core: &CoreConfig) -> usize {
         let links: usize = self.sessions.iter().map(|session| session.link.memory()).sum();
         core.memory() + links + self.journal.as_ref().map_or(0, |journal| journal.ring_bytes)
+    }
+
+    /// Bytes that the sessions' links allocate, with where in the journal their messages stand.
+    #[must_use]
+    pub fn link_memory(&self) -> usize {
+        let links = self.sessions.iter();
+        links
+            .map(|session| session.link.memory() + SentIndex::MEMORY_BYTES)
+            .sum()
     }
 
     /// What decides, for a market of these instruments.
@@ -401,18 +411,25 @@ fn in_range(what: &str, value: usize, least: usize, most: usize) -> Result<(), S
 
 /// What waiting orders set off must not fill a session's window: each session keeps room for all of it.
 fn check_special_orders(capacity: &MarketCapacity, sessions: &[SessionConfig]) -> Result<(), String> {
-    let window = sessions.iter().map(|session| session.link.window()).min().unwrap_or(0);
+    let smallest = sessions.iter().min_by_key(|session| session.link.window());
+    let (session, window) = smallest.map_or((0, 0), |session| (session.rules.id.0, session.link.window()));
     let one = MarketCapacity {
         special_orders: 1,
         ..*capacity
     };
-    let most = window / 4 / room::entries_max(&one);
+    let a_place = 4 * room::entries_max(&one);
+    let most = window / a_place;
     in_range(
         "[capacity] special_orders",
         capacity.special_orders,
         0,
-        most.min(capacity.client_orders),
-    )
+        capacity.client_orders,
+    )?;
+    in_range("[capacity] special_orders", capacity.special_orders, 0, most).map_err(|what| {
+        format!(
+            "{what}, with window_messages = {window} of session {session}: each session's window has {a_place} messages for each of them"
+        )
+    })
 }
 
 fn trading_day(day: u32) -> Result<TradingDay, String> {
@@ -501,7 +518,16 @@ mod tests {
             ("ring_bytes = 67_108_864", "ring_bytes = 4_096", "ring_bytes"),
             ("self_match = \"cancel_newest\"", "", "self_match"),
             ("client_orders = ", "client_orders = 9", "client_orders"),
-            ("special_orders = 4_096", "special_orders = 4_097", "special_orders"),
+            (
+                "special_orders = 4_096",
+                "special_orders = 4_097",
+                "special_orders = 4097 must be from 0 to 4096, with window_messages = 65536 of session 1: each session's window",
+            ),
+            (
+                "special_orders = 4_096",
+                "special_orders = 16_777_216",
+                "special_orders = 16777216 must be from 0 to ",
+            ),
             ("window_messages = 65_536", "window_messages = 0", "session 1: window"),
             ("id = 1\ntransport", "id = 0\ntransport", "above 0"),
         ];

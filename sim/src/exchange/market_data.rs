@@ -173,7 +173,7 @@ impl HistorySocket {
     /// Opens the sockets; `receiver` may have resumed already.
     pub(super) fn open(config: &HistoryConfig, receiver: Receiver) -> Result<Self, SetupError> {
         let options = UdpOptions {
-            receive_buffer: Some(RECEIVE_BUFFER),
+            receive_buffer_bytes: Some(RECEIVE_BUFFER),
             ..UdpOptions::default()
         };
         let socket = match config.listen.ip() {

@@ -15,7 +15,7 @@ mod network;
 use super::{Config, Connection, Counters, DownReason, Event, HeaderForm, Key, Redundancy, Refusal, Resume, Role};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::RangeInclusive;
 use network::Faults;
 use std::{env, eprintln};
 use types::{SequenceNumber, SessionId, Timestamp};
@@ -570,15 +570,15 @@ const MESSAGE_MAX: usize = 64;
 const START: u64 = 1_700_000_000_000_000_000;
 
 /// Seeds to run: one from the environment, or the first of all. A value that is no number must not pass for none.
-fn seeds(usual: u64) -> Range<u64> {
+fn seeds(usual: u64) -> RangeInclusive<u64> {
     let number = |name| {
         let text = env::var_os(name)?;
         let number = text.to_str().and_then(|text| text.parse::<u64>().ok());
         Some(number.unwrap_or_else(|| panic!("{name} is no number: {text:?}")))
     };
     match number("LTP_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("LTP_SEEDS").unwrap_or(usual),
+        Some(seed) => seed..=seed,
+        None => 1..=number("LTP_SEEDS").unwrap_or(usual),
     }
 }
 
@@ -622,7 +622,7 @@ fn nothing_wrong_is_handed_out_whatever_the_network_and_the_ends_do() {
 #[test]
 fn everything_arrives_once_the_faults_end() {
     let seeds = seeds(SEEDS);
-    let is_whole = seeds == (0..SEEDS);
+    let is_whole = seeds == (1..=SEEDS);
     let mut messages = 0;
     for seed in seeds {
         match liveness(seed, Defect::None) {
@@ -637,7 +637,7 @@ fn everything_arrives_once_the_faults_end() {
 #[test]
 fn a_machine_that_is_lost_takes_no_message_with_it() {
     let seeds = seeds(MACHINE_SEEDS);
-    let is_whole = seeds == (0..MACHINE_SEEDS);
+    let is_whole = seeds == (1..=MACHINE_SEEDS);
     let (mut recalled, mut losses) = (0, 0);
     for seed in seeds {
         match machines(seed, Defect::None) {
