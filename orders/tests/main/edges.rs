@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AuctionLimits, Collar, ConfigError, Orders, OrdersConfig, RateAction, RateLimit, Reference, ReferenceChoice,
-    RepeatLimit, ShortSales,
+    AuctionLimits, Collar, ConfigError, Limit, LimitScope, LimitValue, Orders, OrdersConfig, RateAction, RateLimit,
+    Reference, ReferenceChoice, RepeatLimit, ShortSales,
 };
 use types::{
     ClientOrderId, Duration, LimitClass, NewOrder, Notional, OrderTerms, OrderType, Price, Quantity, Reason,
@@ -208,8 +208,18 @@ fn what_is_restricted_may_be_cancelled_and_made_less_and_not_more() {
         ..new_order(1)
     };
     assert_eq!(enter(&mut orders, &beta, &REFERENCE).err(), Some(Reason::Restricted));
-    accepted(&mut orders, &new_order(1));
-    assert!(replace(&mut orders, &replace_of(&new_order(1), 2, 100, 11)).is_ok());
+    // One that is open when its instrument is closed.
+    for id in [1, 2] {
+        accepted(&mut orders, &new_order(id));
+    }
+    let alpha = LimitScope::Instrument(ALPHA);
+    set_limit(&mut orders, alpha, Limit::Restricted, LimitValue::Switch(true)).unwrap();
+    for (ticks, lots) in [(100, 11), (99, 10), (101, 9)] {
+        let change = replace(&mut orders, &replace_of(&new_order(1), 3, ticks, lots));
+        assert_eq!(change.err(), Some(Reason::Restricted), "{ticks} {lots}");
+    }
+    assert!(replace(&mut orders, &replace_of(&new_order(1), 3, 100, 9)).is_ok());
+    assert!(cancel(&mut orders, &cancel_of(&new_order(2), 4)).is_ok());
 }
 
 #[test]
@@ -332,6 +342,13 @@ fn a_replace_leaves_a_short_sale_what_it_is() {
         terms: order.terms,
         ..plain
     };
+    // Once the account may sell short no more, it is not made more either.
+    let account = LimitScope::Account(order.account);
+    let never = LimitValue::ShortSales(ShortSales::Never);
+    set_limit(&mut orders, account, Limit::ShortSales, never).unwrap();
+    assert_eq!(replace(&mut orders, &same).err(), Some(Reason::ShortSale));
+    let allowed = LimitValue::ShortSales(ShortSales::Allowed);
+    set_limit(&mut orders, account, Limit::ShortSales, allowed).unwrap();
     assert!(replace(&mut orders, &same).is_ok());
 }
 
