@@ -142,6 +142,20 @@ fn a_start_with_the_same_config_says_nothing_of_limits() {
     assert_eq!((starts, said, said_after_first), (3, 5, 0));
 }
 
+#[test]
+fn a_limit_that_spans_shards_is_the_configs_again_once_it_says_something_new() {
+    let mut fixture = Fixture::new();
+    let tight = LimitValue::Amount(Notional(500_000_000_000));
+    set(&mut fixture, 1, ACCOUNT, Limit::MaxOpenNotional, tight);
+    let mut fixture = fixture.restart();
+    assert_eq!(refusal(&mut fixture, 1, 6), Some(Reason::SharedLimit));
+    let mut fixture = fixture.restart_with(&[("max_open_notional = \"1000000\"", "max_open_notional = \"700\"")]);
+    assert_eq!(refusal(&mut fixture, 2, 6), None);
+    assert_eq!(refusal(&mut fixture, 3, 2), Some(Reason::SharedLimit));
+    let (config, _folder) = fixture.stop();
+    replay::verify(&config, ShardId(0)).expect("it replays");
+}
+
 /// What is open and what traded before the limit was set counts, by an operator or by the config.
 #[test]
 fn a_limit_that_spans_shards_and_was_left_out_counts_what_was_before_it() {

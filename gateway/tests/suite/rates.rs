@@ -4,9 +4,11 @@ use crate::fix::{Logon, field, order};
 use crate::fixture::{ALFA, Fixture, NATIVE, VENUE, buy};
 use gateway::replay;
 use proptest::prelude::*;
+use proto::fix::NewOrderSingle;
 use std::collections::VecDeque;
 use types::{
-    CancelOrder, ClientOrderId, Duration, ExecType, NewOrder, Quantity, Reason, ReplaceOrder, Request, ShardId, Side,
+    CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, NewOrder, Price, Quantity, Reason, ReplaceOrder,
+    Request, ShardId, Side,
 };
 
 /// Two at once and ten a second for the native session; three may wait for a second.
@@ -84,6 +86,42 @@ fn what_is_too_fast_waits_and_goes_in_its_order_when_the_rate_allows() {
         (6, 4)
     );
     assert!(!fixture.shard.turn(), "nothing is left to do");
+    replays(fixture);
+}
+
+/// The rate is of one instrument; the other has none.
+#[test]
+fn an_order_that_no_rate_holds_back_stays_behind_those_of_its_session_that_wait_and_holds_back_no_other() {
+    let rate = "[risk.instruments.ALFA]\nmax_orders_per_second = 10\nmax_orders_at_once = 1\nrate_action = \"queue\"\n";
+    let queue = format!("{rate}[risk.rate_queue]\norders = 3\nwait_ms = 1_000\n[capacity]");
+    let mut fixture = Fixture::changed(&[
+        ("[capacity]", &queue),
+        ("reference_missing = \"refuse\"", "reference_missing = \"master\""),
+    ]);
+    fixture.fix(&Logon);
+    let beta = NewOrder {
+        instrument: InstrumentId(2),
+        price: Price::parse(b"50").expect("a price"),
+        quantity: Quantity(3),
+        ..buy(3)
+    };
+    assert_eq!(send(&mut fixture, 1, 1), None);
+    assert_eq!(send(&mut fixture, 2, 2), None);
+    assert_eq!(fixture.native(&Request::New(beta)), []);
+    assert_eq!((sent(&fixture), open(&fixture)), ((1, Some(1)), 3));
+    let other = NewOrderSingle {
+        price: beta.price,
+        quantity: 1_000,
+        ..order("A-1", "BETA")
+    };
+    fixture.fix(&other);
+    assert_eq!(
+        (sent(&fixture).0, open(&fixture)),
+        (2, 4),
+        "another session's goes at once"
+    );
+    pass(&mut fixture, 100);
+    assert_eq!(sent(&fixture), (4, Some(3)));
     replays(fixture);
 }
 
