@@ -19,9 +19,9 @@
 use gateway::shared_limits::SharedLimits;
 use orders::{
     AccountConfig, AccountLimits, AccountPlace, AuctionLimits, BookLimit, Capacity, Collar, FirmLimits,
-    InstrumentLimits, MissingBook, MissingReference, Orders, OrdersConfig, RateAction, RateLimit, RateQueueConfig,
-    Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig, SessionLimits,
-    ShortSales, Sink, Stake, VenueConfig,
+    InstrumentLimits, MissingBook, MissingReference, OrderTypes, Orders, OrdersConfig, RateAction, RateLimit,
+    RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig,
+    SessionLimits, ShortSales, Sink, Stake, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -437,12 +437,15 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
             session: SessionId(1),
             grants_slots: false,
             decrements: false,
+            types: OrderTypes::AT_VENUE,
         }],
         routes: vec![],
         own_cancel_wait: Duration(0),
         rate_queue: RateQueueConfig::NONE,
+        peg_interval: Duration(0),
         capacity: Capacity {
             waiting_orders: 0,
+            held_orders: 0,
             open_orders: RESTING + BATCH,
             positions: 1_000_000,
             books: 1_000_000,

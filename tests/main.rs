@@ -6,6 +6,7 @@ mod control;
 mod credits;
 mod door;
 mod fix_client;
+mod held;
 mod journal;
 mod lat;
 mod lat_ends;

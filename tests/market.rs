@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use types::{ClientOrderId, Request, SessionId};
+use types::{ClientOrderId, NewOrder, Request, SessionId};
 
 /// The session of the client that comes in over a link, and its account.
 pub(crate) const LINKED: u16 = 5;
@@ -251,6 +251,12 @@ impl Market {
 
     /// The numbers of the new orders that the exchange received.
     pub(crate) fn orders_of_exchange(&self) -> Vec<ClientOrderId> {
+        let orders = self.requests_of_exchange().into_iter();
+        orders.map(|order| order.client_order_id).collect()
+    }
+
+    /// The new orders that the exchange received.
+    pub(crate) fn requests_of_exchange(&self) -> Vec<NewOrder> {
         /// Before the message: session u16, number u64, reason u16.
         const HEAD: usize = 12;
         let mut received = Vec::new();
@@ -259,7 +265,7 @@ impl Market {
                 && let Some(message) = payload.get(HEAD..)
                 && let Ok(Request::New(order)) = native::decode_request(message)
             {
-                received.push(order.client_order_id);
+                received.push(order);
             }
         });
         received

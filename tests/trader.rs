@@ -207,9 +207,20 @@ impl Trader {
 
     /// Sends an order of 10 lots and gives its number.
     pub(crate) fn order(&mut self, side: Side, instrument: u32, price: &str) -> ClientOrderId {
+        self.order_with(side, instrument, price, |_| {})
+    }
+
+    /// The same, with something changed.
+    pub(crate) fn order_with(
+        &mut self,
+        side: Side,
+        instrument: u32,
+        price: &str,
+        change: impl FnOnce(&mut NewOrder),
+    ) -> ClientOrderId {
         let number = self.number();
         self.last_order = number;
-        self.send(&Request::New(NewOrder {
+        let mut order = NewOrder {
             client_order_id: number,
             instrument: InstrumentId(instrument),
             account: AccountId(u32::from(self.session.0)),
@@ -221,7 +232,9 @@ impl Trader {
             quantity: Quantity(10),
             trigger: Trigger::NONE,
             terms: OrderTerms::NONE,
-        }));
+        };
+        change(&mut order);
+        self.send(&Request::New(order));
         number
     }
 
@@ -341,10 +354,14 @@ impl Trader {
         match (report.exec_type, known) {
             (ExecType::New | ExecType::Rejected, None) => {
                 let is_refused = report.exec_type == ExecType::Rejected;
-                assert_eq!(is_refused, report.reason != Reason::None, "{report:?}");
+                assert_eq!(
+                    is_refused,
+                    !matches!(report.reason, Reason::None | Reason::Held),
+                    "{report:?}"
+                );
                 let order = Order {
                     order_id: report.order_id,
-                    refused: report.reason,
+                    refused: if is_refused { report.reason } else { Reason::None },
                     traded: 0,
                     leaves: report.leaves.0,
                     is_over: is_refused,
@@ -357,6 +374,7 @@ impl Trader {
                 order.is_over = report.leaves.0 == 0;
                 assert_eq!(order.traded, report.cumulative.0, "{report:?}");
             }
+            (ExecType::Triggered, Some(order)) if !order.is_over => {}
             (ExecType::Canceled | ExecType::Expired, Some(order)) if !order.is_over => {
                 order.is_over = true;
                 order.leaves = 0;

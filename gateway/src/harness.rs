@@ -1,6 +1,7 @@
 //! A shard without sockets: messages in by call, messages out by look. For benchmarks and tests; the shard, its journal and
 //! its sessions are the real ones.
 
+use crate::books;
 use crate::client_links::ClientLinks;
 use crate::clients;
 use crate::config::Config;
@@ -128,11 +129,12 @@ impl Harness {
             .is_some_and(|output| output.is_closing)
     }
 
-    /// What a turn does besides messages: timers and waiting orders that are due, and what is looked up in the journal. Returns whether there
-    /// was anything.
+    /// What a turn does besides messages: books that held orders watch, timers and waiting orders that are due, and what is
+    /// looked up in the journal. Returns whether there was anything.
     pub fn turn(&mut self) -> bool {
         let mut is_busy = self.seeker.turn();
         is_busy |= recall::turn(&mut self.shard, &mut self.live);
+        is_busy |= books::turn(&mut self.shard, &mut self.live);
         if let Some((due, session)) = self.shard.next_timer()
             && due <= self.live.now
             && self.live.clients.has_room(session)

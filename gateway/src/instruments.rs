@@ -75,6 +75,14 @@ impl Instruments {
         self.entries.iter().map(|entry| &entry.instrument)
     }
 
+    /// The best bid and offer of an instrument that came as an input.
+    pub(crate) fn set_book(&mut self, id: InstrumentId, bbo: &Bbo) {
+        let place = self.place(id);
+        if let Some(entry) = self.entries.get_mut(place.0 as usize) {
+            entry.bbo = *bbo;
+        }
+    }
+
     /// The prices that an order is measured from: the middle of best bid and offer, else the side there is, else the last
     /// trade; the last trade; best bid and offer.
     #[inline]

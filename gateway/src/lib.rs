@@ -5,6 +5,7 @@
 //! two sides.
 #![forbid(unsafe_code)]
 
+mod books;
 mod client_links;
 mod client_output;
 mod clients;

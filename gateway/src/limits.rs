@@ -63,6 +63,9 @@ pub const MAX_QUEUED_A_TURN: usize = 64;
 /// Messages from another shard that are handled in one turn, of each kind.
 pub const MAX_CROSSINGS_A_TURN: usize = 16;
 
+/// Instruments whose books are looked at in one turn for the orders that a shard holds.
+pub const MAX_BOOKS_A_TURN: u32 = 32;
+
 /// Native clients of one shard that come in over links of their own. Every turn looks at each of their sockets.
 pub const MAX_CLIENT_LINKS: usize = 16;
 

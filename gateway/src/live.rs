@@ -249,6 +249,11 @@ impl<L: Link> Live<L> {
         }
     }
 
+    /// The newest best bid and offer, whatever was used before.
+    pub(crate) fn book(&self, place: InstrumentPlace) -> Option<Bbo> {
+        self.references.load_newer(place, &mut 0)
+    }
+
     /// Whether a ring to another shard takes one more notice.
     pub(crate) fn has_room_for_notice(&self, shard: ShardId) -> bool {
         let mut crossings = self.crossings.iter();

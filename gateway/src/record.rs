@@ -92,6 +92,8 @@ pub enum Record<'a> {
     Controlled(Order),
     /// See [`Kind::ReferencePrice`].
     Reference { instrument: InstrumentId, bbo: Bbo },
+    /// See [`Kind::BookMove`].
+    BookMoved { instrument: InstrumentId, bbo: Bbo },
     /// See [`Kind::Refusal`].
     Refused { reason: Reason },
     /// See [`Kind::ClientOutput`].
@@ -210,6 +212,10 @@ impl<'a> Record<'a> {
                 instrument: InstrumentId(fields.u32()?),
                 bbo: fields.bbo()?,
             },
+            Kind::BookMove => Self::BookMoved {
+                instrument: InstrumentId(fields.u32()?),
+                bbo: fields.bbo()?,
+            },
             Kind::Refusal => Self::Refused {
                 reason: Reason::from_u16(fields.u16()?)?,
             },
@@ -297,6 +303,7 @@ impl<'a> Record<'a> {
             Self::DayRolled { day } => (Kind::DayRoll, head.u32(day.0), &[]),
             Self::Controlled(ref order) => (Kind::Control, control::encode(order, head), &[]),
             Self::Reference { instrument, bbo } => (Kind::ReferencePrice, head.u32(instrument.0).bbo(&bbo), &[]),
+            Self::BookMoved { instrument, bbo } => (Kind::BookMove, head.u32(instrument.0).bbo(&bbo), &[]),
             Self::Refused { reason } => (Kind::Refusal, head.u16(reason as u16), &[]),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
             Self::ClientHeld { session, message } => (Kind::ClientHeld, head.u16(session.0), message),
@@ -519,6 +526,10 @@ mod tests {
             set_limit(LimitScope::Account(AccountId(1)), LimitValue::Count(u64::MAX)),
             set_limit(LimitScope::Session(session), LimitValue::Switch(true)),
             Record::Reference {
+                instrument: InstrumentId(8),
+                bbo,
+            },
+            Record::BookMoved {
                 instrument: InstrumentId(8),
                 bbo,
             },

@@ -5,6 +5,7 @@
 //! in the journal too. So the same inputs give the same outputs, byte for byte: that is how a restart finds its state
 //! again, and how a journal is checked.
 
+mod held;
 mod operator;
 
 use crate::config::Config;
@@ -40,7 +41,7 @@ pub struct Shard {
     venues: u8,
     /// Shards of the config.
     shards: u8,
-    /// Venues whose link had no room for an order that waited, one bit each: it goes once there is some.
+    /// Venues whose link had no room for an order that waited or was held, one bit each: it goes once there is some.
     stalled: u16,
     /// What operators ordered last.
     given: Given,
@@ -193,6 +194,11 @@ impl Shard {
             // It goes when the rate allows, see `send_waiting`.
             return Ok(self.orders.enqueue(now, routed));
         }
+        if routed.is_held() {
+            // What goes to its venue follows, see `send_waiting`.
+            let (orders, mut reports) = self.reports(now, effects);
+            return Ok(orders.hold_here(now, routed, &mut reports));
+        }
         if routed.must_wait() {
             // The cancels of own orders go first, see `send_waiting`.
             return Ok(self.orders.hold(now, routed));
@@ -216,7 +222,7 @@ impl Shard {
 
     fn take_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) -> Result<(), Reason> {
         let checked = self.orders.check_cancel(cancel)?;
-        if checked.waits() {
+        if checked.is_here() {
             effects.reserve_reports(cancel.session, self.sessions.shard_elsewhere(cancel.session), 1)?;
             self.orders.hold_cancel(checked);
             return Ok(());
@@ -260,6 +266,11 @@ impl Shard {
         if screened.is_queued() {
             let (orders, mut reports) = self.reports(now, effects);
             orders.amend_queued(now, screened, &mut reports);
+            return Ok(());
+        }
+        if screened.is_held() {
+            let (orders, mut reports) = self.reports(now, effects);
+            orders.replace_held(now, screened, &mut reports);
             return Ok(());
         }
         let out = self.orders.accept_replace(now, screened);
@@ -453,6 +464,7 @@ impl Shard {
         is_late
             || self.orders.is_ending()
             || self.orders.is_queue_due(now)
+            || self.orders.is_held_expired(now)
             || (self.stalled != 0 && venues.any(|venue| self.stalled & venue_bit(venue) != 0 && has_room(venue)))
     }
 
@@ -558,8 +570,8 @@ impl Shard {
         .report(report);
     }
 
-    /// Sends what the shard has to say by itself, as far as there is room: notices to other shards, the cancels of mass
-    /// cancels, lost sessions and the first stage, and the orders that waited for those.
+    /// Sends what the shard has to say by itself, as far as there is room: notices to other shards, what held orders have to
+    /// do, the cancels of mass cancels, lost sessions and the first stage, and the orders that waited for those.
     fn send_waiting<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
         while let Some(&(shard, content)) = self.notices.front()
             && effects.room_for_notice(shard)
@@ -569,6 +581,9 @@ impl Shard {
         }
         let was_stalled = self.stalled != 0;
         self.stalled = 0;
+        if self.orders.is_held_due(now) {
+            self.look_at_held(now, effects);
+        }
         for venue in (0..self.venues).map(VenueId) {
             while self.orders.cancels_waiting(venue) > 0 && effects.room_for_cancel(venue) {
                 let Some(out) = self.orders.poll_cancel(now, venue) else {
@@ -599,12 +614,13 @@ impl Shard {
                 WaitingVerdict::Wait => continue,
                 WaitingVerdict::Refuse(reason) => reason,
                 WaitingVerdict::Send { venue, is_late } => {
-                    if self.stalled & venue_bit(venue) == 0 && effects.room_for_order(venue) {
-                        let out = self.orders.send_waiting(now, waiting);
-                        send_to_venue(venue, &Request::New(out.request), effects);
+                    if self.room_for_order(venue, effects) {
+                        let (orders, mut reports) = self.reports(now, effects);
+                        if let Some(out) = orders.send_waiting(now, waiting, &mut reports) {
+                            send_to_venue(venue, &Request::New(out.request), effects);
+                        }
                         continue;
                     }
-                    self.stalled |= venue_bit(venue);
                     if !is_late {
                         continue;
                     }

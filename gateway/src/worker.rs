@@ -1,6 +1,7 @@
 //! A shard at work: looks at its links, rings, clients and timers in turn, writes each input into the journal, hands it to
 //! the shard, and sends what came of it.
 
+use crate::books;
 use crate::client_links;
 use crate::clients::Clients;
 use crate::control;
@@ -42,6 +43,7 @@ impl<L: Link> Component for Worker<L> {
                 is_busy = true;
             }
             is_busy |= self.crossings();
+            is_busy |= books::turn(&mut self.shard, &mut self.live);
             is_busy |= self.timers();
             is_busy |= self.waiting();
             is_busy |= recall::turn(&mut self.shard, &mut self.live);

@@ -1,6 +1,7 @@
 //! A recount of everything that is kept incrementally, from the open orders alone.
 
 use crate::exposure::{AccountExposure, Exposure, shared_units};
+use crate::map::NIL;
 use crate::order::Order;
 use crate::stake::Stake;
 use crate::state::Orders;
@@ -30,6 +31,10 @@ pub enum AuditError {
     WaitingOrders,
     /// A venue has another number of open orders than is counted.
     VenueOrders(VenueId),
+    /// The order is held and not known so, or its child has more open than the order has.
+    HeldOrder(OrderId),
+    /// Another number of orders is held, due or watching than is counted.
+    HeldOrders,
     /// More client numbers are known than orders and replaces have.
     ClientIds,
 }
@@ -60,9 +65,9 @@ impl Orders {
             sessions[order.session as usize] += 1;
             at_venues[usize::from(order.venue.0)] += 1;
             let cancel_waits = u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
-            if order.waits() {
-                waiting_orders += u32::from(!order.is_queued);
-                queued += u32::from(order.is_queued);
+            waiting_orders += u32::from(order.waits() && !order.is_queued);
+            queued += u32::from(order.is_queued);
+            if order.venue_number == 0 {
                 ending += cancel_waits;
             } else {
                 waiting[usize::from(order.venue.0)] += cancel_waits;
@@ -121,10 +126,37 @@ impl Orders {
         if (self.waiting.length(), self.ending.length()) != (waiting_orders, ending) {
             return Err(AuditError::WaitingOrders);
         }
+        self.audit_held()?;
         if self.by_client_id.length() == client_ids + self.done.length() {
             Ok(())
         } else {
             Err(AuditError::ClientIds)
+        }
+    }
+
+    fn audit_held(&self) -> Result<(), AuditError> {
+        let is_held = |order: &Order| order.held_place != NIL;
+        let (mut due, mut watching) = (0, 0);
+        for (place, held) in self.held.open() {
+            let order = self.table.order(held.slot);
+            let is_at_venue = order.venue_number != 0;
+            let fits = !is_at_venue || held.child.leaves() <= order.leaves();
+            if order.held_place != place || !fits || (is_at_venue && held.child.leaves().is_zero()) {
+                return Err(AuditError::HeldOrder(OrderId(order.number)));
+            }
+            due += u32::from(held.is_due);
+            watching += u32::from(held.is_watching);
+        }
+        let watches = self.held.watches.iter();
+        let listed: u32 = watches.clone().map(|watch| watch.orders.length()).sum();
+        let watched = watches.filter(|watch| watch.orders.length() > 0).count();
+        let counted = self.table.open().filter(|(_, order)| is_held(order)).count();
+        if (counted, listed, watched, self.held.due.length())
+            == (self.held.length(), watching, self.held.watched.length() as usize, due)
+        {
+            Ok(())
+        } else {
+            Err(AuditError::HeldOrders)
         }
     }
 

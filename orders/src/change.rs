@@ -4,9 +4,10 @@
 use crate::config::SelfMatch;
 use crate::control::Stop;
 use crate::exposure::shared_units;
+use crate::map::NIL;
 use crate::order::{Order, PendingCancel, PendingReplace};
 use crate::queue::check_actions;
-use crate::report::{ForVenue, OrderStatus, Report};
+use crate::report::{ForVenue, OrderStatus, Report, Sink};
 use crate::risk::{self, Reference, Terms};
 use crate::stake::{AccountPlace, Need, Stake};
 use crate::state::{Named, Orders};
@@ -22,7 +23,7 @@ pub struct CancelChecked {
     version: u64,
     slot: u32,
     venue: VenueId,
-    waits: bool,
+    is_here: bool,
 }
 
 /// A replace that passed the risk checks.
@@ -39,6 +40,7 @@ struct Replacement {
     version: u64,
     slot: u32,
     venue: VenueId,
+    is_held: bool,
     account: u32,
     /// The price at which the order would count for exposure.
     weight_price: Price,
@@ -78,7 +80,7 @@ impl Orders {
             version: self.version,
             slot,
             venue: self.table.order(slot).venue,
-            waits: self.table.order(slot).waits(),
+            is_here: self.table.order(slot).venue_number == 0,
         })
     }
 
@@ -95,8 +97,8 @@ impl Orders {
     }
 
     /// Marks the order as being cancelled though the venue's link has no room: the request comes out of
-    /// [`poll_cancel`](Self::poll_cancel) once it has. Of an order that [waits](CancelChecked::waits) the end comes out of
-    /// [`end_next`](Self::end_next).
+    /// [`poll_cancel`](Self::poll_cancel) once it has. Of an order that [is here](CancelChecked::is_here) the end comes out
+    /// of [`end_next`](Self::end_next).
     ///
     /// # Panics
     /// As [`accept_cancel`](Self::accept_cancel).
@@ -135,8 +137,11 @@ impl Orders {
         let instrument = &self.instruments[order.instrument as usize];
         terms.check_form(now, instrument)?;
         let venue = &self.venues[usize::from(order.venue.0)];
-        if !venue.is_up {
+        if !venue.is_up && order.venue_number != 0 {
             return Err(Reason::VenueDown);
+        }
+        if venue.types.parts(order.type_now(), terms.extra.display)?.slices && order.held_place == NIL {
+            return Err(Reason::VenueLacksType);
         }
         let is_same_price = replace.price == order.price && terms.extra.stop_price == order.terms.stop_price;
         let is_limited = !is_same_price || replace.quantity > order.quantity;
@@ -188,6 +193,7 @@ impl Orders {
             version: self.version,
             slot,
             venue: order.venue,
+            is_held: order.held_place != NIL,
             account: order.account,
             weight_price,
             need: self.need_beyond_held(order, &replace, weight_price, mark)?,
@@ -220,7 +226,43 @@ impl Orders {
     /// # Panics
     /// When anything changed since [`check_replace`](Self::check_replace).
     pub fn accept_replace(&mut self, now: Timestamp, replace: ReplaceScreened) -> ForVenue<ReplaceOrder> {
-        let ReplaceScreened(Replacement {
+        let ReplaceScreened(replacement) = replace;
+        assert!(!replacement.is_held, "a held order is replaced here");
+        let (slot, replace) = (replacement.slot, replacement.replace);
+        let number = self.numbers.next(slot);
+        self.table.order_mut(slot).last_number = number;
+        self.enter_replace(now, replacement, number);
+        let order = self.table.order(slot);
+        ForVenue {
+            venue: order.venue,
+            order_id: OrderId(order.number),
+            request: ReplaceOrder {
+                client_order_id: ClientOrderId(number),
+                orig_client_order_id: ClientOrderId(order.venue_number),
+                session: self.venues[usize::from(order.venue.0)].session,
+                ..replace
+            },
+        }
+    }
+
+    /// Takes in the replace of a [held](ReplaceScreened::is_held) order: it is made as soon as nothing of the order is at its
+    /// venue, and the client hears of it then.
+    ///
+    /// # Panics
+    /// As [`accept_replace`](Self::accept_replace).
+    pub fn replace_held<S: Sink>(&mut self, now: Timestamp, replace: ReplaceScreened, sink: &mut S) {
+        let ReplaceScreened(replacement) = replace;
+        assert!(replacement.is_held, "others are replaced at their venue");
+        let (slot, account) = (replacement.slot, replacement.account);
+        // No venue hears of it.
+        self.enter_replace(now, replacement, 0);
+        self.begin_replace(now, slot, sink);
+        self.settle(account, sink);
+    }
+
+    /// From here on exposure covers the order as it was and as it would be.
+    fn enter_replace(&mut self, now: Timestamp, replacement: Replacement, number: u64) {
+        let Replacement {
             replace,
             version,
             slot,
@@ -229,12 +271,10 @@ impl Orders {
             mark,
             is_limited,
             ..
-        }) = replace;
+        } = replacement;
         self.begin_change(version, replace.session, replace.client_order_id);
         self.counters.replaces += 1;
-        let number = self.numbers.next(slot);
         let order = self.table.order_mut(slot);
-        order.last_number = number;
         order.updated = now;
         order.held += need.stake.notional;
         order.replace = Some(PendingReplace {
@@ -245,8 +285,7 @@ impl Orders {
             terms: replace.terms,
             weight_price,
         });
-        let (account, session, venue, instrument) = (order.account, order.session, order.venue, order.instrument);
-        let (order_id, venue_number) = (OrderId(order.number), order.venue_number);
+        let (account, session, instrument) = (order.account, order.session, order.instrument);
         let position = order.position;
         self.accounts[account as usize].exposure.held += need.stake.notional;
         if mark.0 != 0 {
@@ -261,16 +300,6 @@ impl Orders {
         self.follow_terms(slot);
         // Reserved already.
         self.accounts[account as usize].unsettled = Stake::NONE;
-        ForVenue {
-            venue,
-            order_id,
-            request: ReplaceOrder {
-                client_order_id: ClientOrderId(number),
-                orig_client_order_id: ClientOrderId(venue_number),
-                session: self.venues[usize::from(venue.0)].session,
-                ..replace
-            },
-        }
     }
 
     /// Refuses a replace; the order stays as it is.
@@ -287,10 +316,10 @@ impl Orders {
         cause: Reason,
     ) -> ForVenue<CancelOrder> {
         let number = self.numbers.next(slot);
+        let aimed_at = self.newest_number(self.table.order(slot));
         let order = self.table.order_mut(slot);
         // A replace on its way will have been answered before the cancel gets there: most likely it was accepted. If not,
         // the cancel misses and is sent again, see `venue.rs`.
-        let aimed_at = order.replace.map_or(order.venue_number, |replace| replace.number);
         order.last_number = number;
         order.updated = now;
         order.cancel = Some(PendingCancel {
@@ -445,7 +474,7 @@ impl Orders {
 
 impl Order {
     /// What it trades at by now: a stop order that was triggered is a market or limit order.
-    const fn type_now(&self) -> OrderType {
+    pub(crate) const fn type_now(&self) -> OrderType {
         match self.order_type {
             OrderType::Stop if self.triggered => OrderType::Market,
             OrderType::StopLimit if self.triggered => OrderType::Limit,
@@ -480,10 +509,10 @@ impl Order {
 }
 
 impl CancelChecked {
-    /// Whether the order waits in the gateway, so that nothing goes to its venue: it is given to [`Orders::hold_cancel`].
+    /// Whether nothing of the order is at its venue, so that nothing goes there: it is given to [`Orders::hold_cancel`].
     #[must_use]
-    pub const fn waits(&self) -> bool {
-        self.waits
+    pub const fn is_here(&self) -> bool {
+        self.is_here
     }
 
     /// Where the cancel goes.
@@ -508,6 +537,12 @@ impl ReplaceScreened {
     #[must_use]
     pub const fn venue(&self) -> VenueId {
         self.0.venue
+    }
+
+    /// Whether the gateway holds the order: the replace is given to [`Orders::replace_held`].
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.0.is_held
     }
 
     /// Whose order it is.

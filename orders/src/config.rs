@@ -8,6 +8,7 @@ use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::{
     BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX, RESTRICTED_CLASSES_MAX,
 };
+use crate::order_types::OrderTypes;
 use crate::rate::Rate;
 use alloc::vec::Vec;
 use core::fmt;
@@ -41,6 +42,9 @@ pub struct OrdersConfig {
     pub own_cancel_wait: Duration,
     /// Orders that wait for a rate.
     pub rate_queue: RateQueueConfig,
+    /// Pegged orders that the gateway stands in for follow the book of their instrument at most once in this time. Zero where
+    /// it stands in for none.
+    pub peg_interval: Duration,
     /// How much is allocated.
     pub capacity: Capacity,
 }
@@ -350,6 +354,8 @@ pub struct VenueConfig {
     pub grants_slots: bool,
     /// Whether the venue takes from two orders of one owner what they would have traded, see [`SelfMatch::Decrement`].
     pub decrements: bool,
+    /// Who has the order types beyond market and limit orders.
+    pub types: OrderTypes,
 }
 
 /// Sends some orders to another venue than their instrument's.
@@ -384,6 +390,8 @@ pub struct Capacity {
     pub books: u32,
     /// Orders that wait at a time until own ones are cancelled. Zero where no session has [`SelfMatch::CancelOldest`].
     pub waiting_orders: u32,
+    /// Orders that are held at a time because their venue lacks their type. Zero where the gateway stands in for none.
+    pub held_orders: u32,
 }
 
 /// Why a config is refused.
@@ -428,6 +436,9 @@ pub enum ConfigError {
     NoWaiting(SessionId),
     /// A rate queues orders, and the number of those that wait or their time is zero.
     NoRateQueue,
+    /// The gateway is to stand in for order types of the venue, and the number of orders that it may hold or the time between
+    /// two prices of a pegged order is zero.
+    NoHolding(VenueId),
     /// The session leaves self-match prevention to venues that decrement, and its orders may go to one that does not.
     NoDecrement(SessionId, VenueId),
 }
@@ -609,6 +620,7 @@ impl Capacity {
             && self.books > 0
             && self.books <= BOOKS_MAX
             && self.waiting_orders <= self.open_orders
+            && self.held_orders <= self.open_orders
     }
 }
 
@@ -650,6 +662,11 @@ impl fmt::Display for ConfigError {
                 "session {session} wants decrement, and its orders may go to venue {venue}, which has none"
             ),
             Self::NoRateQueue => f.write_str("a rate queues orders, which needs orders that may wait and a time"),
+            Self::NoHolding(id) => write!(
+                f,
+                "order types of venue {id} are emulated, which needs orders that may be held, and for pegged ones a time between \
+                 two prices"
+            ),
             Self::NoWaiting(id) => write!(
                 f,
                 "session {id} cancels its oldest orders, which needs a time to wait and orders that may wait"

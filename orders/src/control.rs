@@ -277,7 +277,7 @@ impl Orders {
             client_order_id,
             cause,
         });
-        let list = if order.waits() {
+        let list = if order.venue_number == 0 {
             &mut self.ending
         } else {
             &mut self.venues[usize::from(order.venue.0)].cancels
@@ -289,7 +289,7 @@ impl Orders {
     pub(crate) fn unqueue_cancel(&mut self, slot: u32) {
         let order = self.table.order(slot);
         if order.cancel.is_some_and(|cancel| cancel.number == 0) {
-            let list = if order.waits() {
+            let list = if order.venue_number == 0 {
                 &mut self.ending
             } else {
                 &mut self.venues[usize::from(order.venue.0)].cancels

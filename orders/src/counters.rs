@@ -59,6 +59,10 @@ pub struct Counters {
     pub waited: u64,
     /// Orders that came too fast and were queued.
     pub queued: u64,
+    /// Orders taken in whose type the gateway stands in for.
+    pub held: u64,
+    /// Orders sent to venues for those.
+    pub children: u64,
     /// Orders that ended.
     pub ended: u64,
     refusals: [u64; REASON_NUMBERS],
@@ -90,6 +94,8 @@ impl Counters {
             forced_cancels: 0,
             waited: 0,
             queued: 0,
+            held: 0,
+            children: 0,
             ended: 0,
             refusals: [0; REASON_NUMBERS],
             reports: [0; EXEC_TYPES],

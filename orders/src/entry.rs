@@ -5,6 +5,7 @@ use crate::control::Stop;
 use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
+use crate::order_types::Parts;
 use crate::repeats::Repeat;
 use crate::report::{ForVenue, OrderStatus, Report};
 use crate::restricted::Who;
@@ -29,6 +30,8 @@ pub struct Screened<'a>(Candidate<'a>);
 pub struct Routed<'a> {
     candidate: Candidate<'a>,
     venue: VenueId,
+    /// What the gateway does for it in the venue's place.
+    pub(crate) parts: Parts,
 }
 
 /// A new order with what the checks looked up.
@@ -255,7 +258,8 @@ impl Orders {
     /// The venue for an order: its session's route, else its account's, else its instrument's.
     ///
     /// # Errors
-    /// [`Reason::VenueDown`]; [`Reason::NoVenueSlot`]. No other venue is taken in its place.
+    /// [`Reason::VenueDown`]; [`Reason::NoVenueSlot`]; [`Reason::VenueLacksType`], [`Reason::TooManyHeld`], and
+    /// [`Reason::RateLimit`] for one that would have to be held and queued. No other venue is taken in its place.
     #[inline(always)]
     pub fn route<'a>(&self, order: Screened<'a>) -> Result<Routed<'a>, Reason> {
         let candidate = order.0;
@@ -270,18 +274,34 @@ impl Orders {
         if state.slots.is_some_and(|slots| state.open_orders >= slots) {
             return Err(Reason::NoVenueSlot);
         }
-        Ok(Routed { candidate, venue })
+        let parts = state
+            .types
+            .parts(candidate.order.order_type, candidate.order.terms.display)?;
+        if parts.any() {
+            if candidate.must_queue {
+                return Err(Reason::RateLimit);
+            }
+            if !self.held.has_room() {
+                return Err(Reason::TooManyHeld);
+            }
+        }
+        Ok(Routed {
+            candidate,
+            venue,
+            parts,
+        })
     }
 
     /// Takes the order in: from here on it is open until a report ends it. Gives the request for its venue.
     ///
     /// # Panics
     /// When anything changed since [`check_risk`](Self::check_risk), what was checked then might not hold now; when the order
-    /// [must wait](Routed::must_wait).
+    /// [must wait](Routed::must_wait) or [is held](Routed::is_held).
     #[inline]
     pub fn accept(&mut self, now: Timestamp, order: Routed<'_>) -> ForVenue<NewOrder> {
-        assert!(!order.candidate.must_wait, "an order that must wait is held");
-        assert!(!order.candidate.must_queue, "an order that is too fast is queued");
+        assert!(!order.must_wait(), "an order that must wait is held");
+        assert!(!order.must_queue(), "an order that is too fast is queued");
+        assert!(!order.is_held(), "an order whose type the venue lacks is held");
         let (slot, request) = self.enter(now, &order);
         let order_id = OrderId(self.table.order(slot).number);
         ForVenue {
@@ -302,17 +322,16 @@ impl Orders {
     /// When anything changed since [`check_risk`](Self::check_risk).
     pub fn hold(&mut self, now: Timestamp, order: Routed<'_>) -> OrderId {
         let (slot, request) = self.enter(now, &order);
-        self.wait(now, slot);
-        let owner = self.sessions[order.candidate.session as usize].owner;
-        let book = self.own.find(owner, order.candidate.instrument);
-        self.cancel_reach(self.own.reach(book, request.side, request.order_type, request.price));
+        self.wait_for_own(now, slot, &request);
         OrderId(self.table.order(slot).number)
     }
 
     /// Makes the order an open one. Gives its slot, and the order as the client wrote it.
     #[inline]
     pub(crate) fn enter<'a>(&mut self, now: Timestamp, order: &Routed<'a>) -> (u32, &'a NewOrder) {
-        let &Routed { ref candidate, venue } = order;
+        let &Routed {
+            ref candidate, venue, ..
+        } = order;
         assert!(
             candidate.version == self.version,
             "an order is accepted before anything else changes"
@@ -490,6 +509,13 @@ impl Routed<'_> {
     #[must_use]
     pub const fn must_queue(&self) -> bool {
         self.candidate.must_queue
+    }
+
+    /// Whether the venue lacks its type and the gateway stands in for it: it is given to [`Orders::hold_here`], also when it
+    /// [must wait](Self::must_wait).
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.parts.any()
     }
 
     /// What the order takes of its account's limits that span shards, rounded against the client.

@@ -4,7 +4,8 @@
 //! that they can be seen and timed: [`check_risk`](Orders::check_risk), [`screen`](Orders::screen),
 //! [`route`](Orders::route), [`accept`](Orders::accept). Each step wants what the step before gave, and only the last one
 //! changes anything. One that has to wait for own orders to be cancelled is held by [`hold`](Orders::hold) in place of the
-//! last step; one that comes faster than a rate allows by [`enqueue`](Orders::enqueue). Cancels and replaces have the same form. What the venue answers goes to
+//! last step, one whose type its venue lacks by [`hold_here`](Orders::hold_here), and one that comes faster than a rate allows
+//! by [`enqueue`](Orders::enqueue). Cancels and replaces have the same form. What the venue answers goes to
 //! [`on_venue_report`](Orders::on_venue_report) and comes out of a [`Sink`] in the client's terms.
 //!
 //! The crate knows no clock, no socket and no wire. Time is an argument, everything is allocated in [`Orders::new`], and
@@ -21,8 +22,10 @@ mod config;
 mod control;
 mod counters;
 mod done;
+mod emulate;
 mod entry;
 mod exposure;
+mod held;
 mod limit_change;
 mod limit_table;
 mod limit_value;
@@ -32,6 +35,7 @@ mod map;
 mod modes;
 mod number;
 mod order;
+mod order_types;
 mod own;
 mod queue;
 mod rate;
@@ -45,6 +49,7 @@ mod status;
 mod terms;
 mod venue;
 mod waiting;
+mod watch;
 
 pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
@@ -56,6 +61,7 @@ pub use config::{
 };
 pub use control::{KillScope, Stop};
 pub use counters::{Anomaly, Counters};
+pub use emulate::{Due, HeldStep};
 pub use entry::{RiskChecked, Routed, Screened};
 pub use exposure::{AccountExposure, Exposure};
 pub use limit_table::{Limit, LimitScope};
@@ -65,9 +71,11 @@ pub use limits::{
     RESTRICTED_CLASSES_MAX,
 };
 pub use order::{OrderState, OrderView};
+pub use order_types::{Handling, OrderTypes};
 pub use queue::{Queued, QueuedVerdict};
 pub use report::{ForVenue, OrderStatus, Report, Sink};
 pub use risk::Reference;
 pub use stake::{AccountPlace, Need, Stake};
 pub use state::Orders;
 pub use waiting::{Waiting, WaitingVerdict};
+pub use watch::Watched;

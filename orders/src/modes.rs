@@ -1,4 +1,5 @@
-//! Whether a config has what the self-match prevention of its sessions needs.
+//! Whether a config has what the first stage needs: for the self-match prevention of its sessions, and for the order types
+//! that venues lack.
 
 use crate::config::{ConfigError, OrdersConfig, SelfMatch, SessionConfig};
 use crate::state::Orders;
@@ -8,6 +9,12 @@ impl Orders {
     /// Whoever may have to wait has a time and a place to do so, and whoever leaves it to venues that decrement goes to no
     /// other.
     pub(crate) fn check_modes(&self, config: &OrdersConfig) -> Result<(), ConfigError> {
+        for (id, venue) in (0..).map(VenueId).zip(&config.venues) {
+            let has_time = config.peg_interval.0 > 0 || !venue.types.emulates_pegs();
+            if venue.types.is_any_emulated() && !(config.capacity.held_orders > 0 && has_time) {
+                return Err(ConfigError::NoHolding(id));
+            }
+        }
         let can_wait = config.own_cancel_wait.0 > 0 && config.capacity.waiting_orders > 0;
         for session in &config.sessions {
             match session.self_match {

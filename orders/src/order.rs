@@ -15,6 +15,8 @@ use types::{
 pub enum OrderState {
     /// It is in the gateway until own orders that it would trade with are cancelled, or a rate allows it.
     Waiting,
+    /// It is in the gateway, which does for it what its venue does not; nothing of it is at the venue.
+    Held,
     /// The venue has not answered yet.
     PendingNew,
     /// It works at the venue.
@@ -77,7 +79,8 @@ pub(crate) struct Order {
     pub(crate) number: u64,
     /// The last number that a request of it got.
     pub(crate) last_number: u64,
-    /// The number that the venue knows it by: of the order or of the last accepted replace.
+    /// The number that the venue knows it by: of the order or of the last accepted replace; of a held order its child's. 0:
+    /// nothing of it is at the venue.
     pub(crate) venue_number: u64,
     pub(crate) client_order_id: ClientOrderId,
     pub(crate) venue_order_id: OrderId,
@@ -113,6 +116,8 @@ pub(crate) struct Order {
     pub(crate) book: u32,
     /// It is in that book: all that may rest, stop orders once they are triggered.
     pub(crate) in_book: bool,
+    /// Its place among the held orders; [`NIL`] for one that its venue has as it is.
+    pub(crate) held_place: u32,
     pub(crate) lot_size: u32,
     pub(crate) instrument_id: InstrumentId,
     pub(crate) account_id: AccountId,
@@ -123,7 +128,9 @@ pub(crate) struct Order {
     pub(crate) time_in_force: TimeInForce,
     /// The venue answered.
     pub(crate) acknowledged: bool,
-    /// The venue said that its stop price was met.
+    /// The client knows that it was accepted, because the gateway held it.
+    pub(crate) told: bool,
+    /// Its stop price was met: its venue says so, or it was held until then.
     pub(crate) triggered: bool,
 }
 
@@ -257,6 +264,7 @@ impl Order {
         position: NIL,
         book: NIL,
         in_book: false,
+        held_place: NIL,
         lot_size: 1,
         instrument_id: InstrumentId(0),
         account_id: AccountId(0),
@@ -266,6 +274,7 @@ impl Order {
         order_type: OrderType::Limit,
         time_in_force: TimeInForce::Day,
         acknowledged: false,
+        told: false,
         triggered: false,
     };
 
@@ -275,7 +284,7 @@ impl Order {
         self.number <= number && number <= self.last_number
     }
 
-    /// Whether it is in the gateway and no venue knows it.
+    /// Whether it waits until own orders are cancelled.
     #[inline]
     pub(crate) const fn waits(&self) -> bool {
         self.waits_until.0 != Timestamp::NONE.0
@@ -327,7 +336,7 @@ impl Order {
         } else if self.replace.is_some() {
             OrderStatus::PendingReplace
         } else if self.cumulative.is_zero() {
-            if self.acknowledged {
+            if self.acknowledged || self.told {
                 OrderStatus::New
             } else {
                 OrderStatus::PendingNew
@@ -346,6 +355,8 @@ impl Order {
             OrderState::PendingReplace
         } else if self.waits() {
             OrderState::Waiting
+        } else if self.venue_number == 0 {
+            OrderState::Held
         } else if self.acknowledged {
             OrderState::Working
         } else {

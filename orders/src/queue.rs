@@ -98,7 +98,7 @@ impl Orders {
         let (slot, _) = self.enter(now, &order);
         let order = self.table.order_mut(slot);
         order.is_queued = true;
-        order.waits_until = now + self.queue.config.wait;
+        (order.waits_until, order.venue_number) = (now + self.queue.config.wait, 0);
         let (number, index) = (order.number, order.session);
         let session = &mut self.sessions[index as usize];
         if !session.has_queued() {
@@ -225,7 +225,7 @@ impl Orders {
         let _: ForVenue<_> = self.accept_replace(now, replace);
         let account = self.table.order(slot).account;
         if let Some(replace) = self.table.order(slot).replace {
-            self.replaced(now, slot, replace, sink);
+            self.replaced(now, slot, &replace, sink);
         }
         self.settle(account, sink);
     }

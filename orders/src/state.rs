@@ -8,6 +8,7 @@ use crate::control::Stop;
 use crate::counters::Counters;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions, restaked};
+use crate::held::HeldOrders;
 use crate::limit_table::LimitScope;
 use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::DONE_ORDERS;
@@ -15,6 +16,7 @@ use crate::list::{Links, List};
 use crate::map::{Map, NIL};
 use crate::number::Numbers;
 use crate::order::{Order, OrderTable, OrderView};
+use crate::order_types::OrderTypes;
 use crate::own::OwnBooks;
 use crate::queue::RateQueue;
 use crate::rate::Rate;
@@ -75,6 +77,7 @@ pub struct Orders {
     pub(crate) own_cancel_wait: Duration,
     /// Orders that wait for a rate.
     pub(crate) queue: RateQueue,
+    pub(crate) held: HeldOrders,
     pub(crate) counters: Counters,
 }
 
@@ -115,6 +118,7 @@ pub(crate) struct SessionState {
 
 pub(crate) struct VenueState {
     pub(crate) session: SessionId,
+    pub(crate) types: OrderTypes,
     pub(crate) is_up: bool,
     /// Orders that it may have open: those that it has, those on their way, and those whose end is not told yet.
     pub(crate) open_orders: u32,
@@ -171,6 +175,7 @@ impl Orders {
         let (sessions, session_index) = build_sessions(config)?;
         let venues = config.venues.iter().map(|venue| VenueState {
             session: venue.session,
+            types: venue.types,
             is_up: false,
             open_orders: 0,
             slots: venue.grants_slots.then_some(0),
@@ -208,6 +213,11 @@ impl Orders {
             most_waiting: config.capacity.waiting_orders,
             own_cancel_wait: config.own_cancel_wait,
             queue: RateQueue::new(config.rate_queue, open_orders, config.sessions.len()),
+            held: HeldOrders::new(
+                config.capacity.held_orders,
+                config.instruments.len(),
+                config.peg_interval,
+            ),
             counters: Counters::new(),
         };
         orders.add_overrides(config)?;
@@ -321,6 +331,7 @@ impl Orders {
             + self.cancel_links.memory()
             + self.waiting_links.memory()
             + self.queue.memory()
+            + self.held.memory()
     }
 
     #[inline]

@@ -34,7 +34,7 @@ impl Orders {
             let result = match report.exec_type {
                 ExecType::New => self.on_new(now, slot, report, sink),
                 ExecType::Fill => self.on_fill(now, slot, report, sink),
-                ExecType::Canceled => self.on_canceled(slot, report, sink),
+                ExecType::Canceled => self.on_canceled(now, slot, report, sink),
                 ExecType::Expired => self.on_expired(slot, report, sink),
                 ExecType::Rejected => self.on_rejected(slot, report, sink),
                 ExecType::Replaced => self.on_replaced(now, slot, report, sink),
@@ -95,8 +95,12 @@ impl Orders {
         if order.venue != venue {
             return Err(Anomaly::WrongVenue);
         }
-        if order.waits() {
-            return Err(Anomaly::Unexpected);
+        if !self.is_at_venue(order, number) {
+            return Err(match report.exec_type {
+                _ if order.waits() && !order.told => Anomaly::Unexpected,
+                ExecType::Fill => Anomaly::TradeAfterEnd,
+                _ => Anomaly::Late,
+            });
         }
         if order.instrument_id != report.instrument || order.side != report.side {
             return Err(Anomaly::WrongTerms);
@@ -104,9 +108,19 @@ impl Orders {
         Ok(slot)
     }
 
+    /// Whether a number is of what is at the venue: of a held order that is its child, and others came before.
+    #[inline]
+    fn is_at_venue(&self, order: &Order, number: u64) -> bool {
+        order.venue_number != 0 && (order.held_place == NIL || number >= self.held.entry(order.held_place).child.number)
+    }
+
     fn on_new<S: Sink>(&mut self, now: Timestamp, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
         if self.table.order(slot).acknowledged {
             return Err(Anomaly::Unexpected);
+        }
+        if self.table.order(slot).told {
+            self.table.order_mut(slot).acknowledge(now, report);
+            return Ok(());
         }
         let exec_id = self.next_exec_id();
         let order = self.table.order_mut(slot);
@@ -151,7 +165,7 @@ impl Orders {
         sink: &mut S,
     ) -> Result<(), Anomaly> {
         let lots = report.last_quantity;
-        let leaves = self.table.order(slot).leaves();
+        let leaves = self.leaves_at_venue(self.table.order(slot));
         if lots.is_zero() || lots > leaves {
             return Err(Anomaly::Overfill);
         }
@@ -171,18 +185,31 @@ impl Orders {
             ..order.report(ExecType::Fill, exec_id, Reason::None)
         };
         let (side, position, traded, status) = (order.side, order.position, order.traded, order.status());
+        let is_held = order.held_place != NIL;
         let exposure = self.positions.entry_mut(position);
         exposure.trade(side, lots, report.last_price);
         exposure.mark = report.last_price;
         self.update_claim(slot);
         sink.report(&self.sent(exec, traded, status));
-        if lots == leaves {
+        if is_held {
+            self.child_filled(now, slot, lots, sink);
+        } else if lots == leaves {
             self.end(slot, End::FILLED, sink);
         }
         Ok(())
     }
 
-    fn on_canceled<S: Sink>(&mut self, slot: u32, report: &ExecReport, sink: &mut S) -> Result<(), Anomaly> {
+    fn on_canceled<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        report: &ExecReport,
+        sink: &mut S,
+    ) -> Result<(), Anomaly> {
+        if self.table.order(slot).held_place != NIL {
+            self.child_canceled(now, slot, report, venue_reason(report, Reason::Venue), sink);
+            return Ok(());
+        }
         let cancel = self.table.order(slot).cancel;
         let answered = cancel.filter(|cancel| cancel.number == report.client_order_id.0);
         self.canceled(slot, answered, venue_reason(report, Reason::Venue), sink);
@@ -248,8 +275,11 @@ impl Orders {
         Ok(())
     }
 
-    /// Ends an order that never was in a book.
+    /// Ends an order that never was in a book, as refused; as cancelled when its client knows that it was accepted.
     pub(crate) fn rejected<S: Sink>(&mut self, slot: u32, reason: Reason, sink: &mut S) {
+        if self.table.order(slot).told {
+            return self.canceled(slot, None, reason, sink);
+        }
         let exec_id = self.next_exec_id();
         let exec = self.table.order(slot).report(ExecType::Rejected, exec_id, reason);
         let end = End {
@@ -267,21 +297,32 @@ impl Orders {
         report: &ExecReport,
         sink: &mut S,
     ) -> Result<(), Anomaly> {
+        if self.table.order(slot).held_place != NIL && self.child_replaced(now, slot, report) {
+            return Ok(());
+        }
         let replace = self.pending_replace(slot, report).ok_or(Anomaly::Unexpected)?;
-        self.table.order_mut(slot).acknowledge(now, report);
-        self.replaced(now, slot, replace, sink);
+        let order = self.table.order_mut(slot);
+        order.acknowledge(now, report);
+        order.venue_number = replace.number;
+        self.replaced(now, slot, &replace, sink);
         Ok(())
     }
 
-    /// The order is as its pending replace has it.
-    pub(crate) fn replaced<S: Sink>(&mut self, now: Timestamp, slot: u32, replace: PendingReplace, sink: &mut S) {
+    /// Gives an order the terms of a client's replace. Returns whether it is over: its new total is no more than what has
+    /// traded.
+    pub(crate) fn replaced<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        slot: u32,
+        replace: &PendingReplace,
+        sink: &mut S,
+    ) -> bool {
         let exec_id = self.next_exec_id();
         let order = self.table.order_mut(slot);
         let (old_id, session) = (order.client_order_id, order.session);
         order.updated = now;
         order.replace = None;
         order.client_order_id = replace.client_order_id;
-        order.venue_number = replace.number;
         order.price = replace.price;
         order.weight_price = replace.weight_price;
         // What traded, traded: a replace to less leaves an order that is filled.
@@ -296,11 +337,11 @@ impl Orders {
         self.follow_terms(slot);
         sink.report(&self.sent(exec, traded, status));
         if is_over {
-            // The new total is no more than what has traded.
             self.end(slot, End::FILLED, sink);
         } else {
             self.release_surplus(slot);
         }
+        is_over
     }
 
     /// The venue took lots off by itself.
@@ -312,19 +353,35 @@ impl Orders {
         sink: &mut S,
     ) -> Result<(), Anomaly> {
         let order = self.table.order(slot);
-        if report.quantity >= order.quantity || report.quantity <= order.cumulative {
+        let (quantity, place) = (report.quantity, order.held_place);
+        let (known, traded) = match place {
+            NIL => (order.quantity, order.cumulative),
+            place => {
+                let child = &self.held.entry(place).child;
+                (child.quantity, child.cumulative)
+            }
+        };
+        if quantity >= known || quantity <= traded {
             return Err(Anomaly::Unexpected);
         }
+        self.table.order_mut(slot).acknowledge(now, report);
+        if place == NIL || self.restate_child(place, quantity) {
+            let reason = venue_reason(report, Reason::Venue);
+            self.take_lots_off(slot, known - quantity, reason, sink);
+        }
+        Ok(())
+    }
+
+    /// Tells that the venue took lots off the order.
+    pub(crate) fn take_lots_off<S: Sink>(&mut self, slot: u32, lots: Quantity, reason: Reason, sink: &mut S) {
         let exec_id = self.next_exec_id();
         let order = self.table.order_mut(slot);
-        order.acknowledge(now, report);
-        order.quantity = report.quantity;
-        let exec = order.report(ExecType::Restated, exec_id, venue_reason(report, Reason::Venue));
+        order.quantity -= lots;
+        let exec = order.report(ExecType::Restated, exec_id, reason);
         let (traded, status) = (order.traded, order.status());
         self.update_claim(slot);
         sink.report(&self.sent(exec, traded, status));
         self.release_surplus(slot);
-        Ok(())
     }
 
     fn on_request_rejected<S: Sink>(
@@ -336,6 +393,12 @@ impl Orders {
     ) -> Result<(), Anomaly> {
         if report.reason == Reason::DuplicateClientOrderId {
             return Err(Anomaly::Duplicate);
+        }
+        if self.table.order(slot).held_place != NIL {
+            let reason = venue_reason(report, Reason::Venue);
+            if self.child_kept(now, slot, report, reason, sink) {
+                return Ok(());
+            }
         }
         if let Some(replace) = self.pending_replace(slot, report) {
             self.replace_failed(now, slot, replace, venue_reason(report, Reason::Venue), sink);
@@ -350,7 +413,7 @@ impl Orders {
     }
 
     /// The order stays as it was before the replace.
-    fn replace_failed<S: Sink>(
+    pub(crate) fn replace_failed<S: Sink>(
         &mut self,
         now: Timestamp,
         slot: u32,
@@ -449,6 +512,10 @@ impl Orders {
         if order.in_book {
             self.own.remove(order.book, order.side, slot);
         }
+        if order.held_place != NIL {
+            self.leave_held(slot);
+        }
+        let order = self.table.order(slot);
         let session = &mut self.sessions[order.session as usize];
         self.session_links.remove(&mut session.orders, slot);
 
@@ -510,7 +577,7 @@ impl Orders {
 
 impl Order {
     /// Notes that the venue knows the order.
-    fn acknowledge(&mut self, now: Timestamp, report: &ExecReport) {
+    pub(crate) fn acknowledge(&mut self, now: Timestamp, report: &ExecReport) {
         self.acknowledged = true;
         self.updated = now;
         self.venue_order_id = report.order_id;

@@ -7,10 +7,12 @@
 //! A waiting order is an open one in all that counts: exposure, limits, own orders, the venue's slots. So what was checked
 //! when it came in still holds when it goes. No venue knows it, so it ends here when it is cancelled.
 
+use crate::map::NIL;
+use crate::order::Order;
 use crate::own::Reach;
 use crate::report::{ForVenue, Sink};
 use crate::state::Orders;
-use types::{ClientOrderId, NewOrder, OrderId, Reason, Timestamp, VenueId};
+use types::{ClientOrderId, NewOrder, OrderId, OrderType, Reason, Timestamp, VenueId};
 
 /// An order that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,15 +100,31 @@ impl Orders {
     }
 
     /// Gives the request for the venue of an order that waited. Its number at the venue is a new one, as numbers there rise.
-    pub fn send_waiting(&mut self, now: Timestamp, waiting: Waiting) -> ForVenue<NewOrder> {
+    /// One whose venue lacks its type is held from then on, and its first child goes, if it has one to send.
+    pub fn send_waiting<S: Sink>(
+        &mut self,
+        now: Timestamp,
+        waiting: Waiting,
+        sink: &mut S,
+    ) -> Option<ForVenue<NewOrder>> {
         let Waiting(slot) = waiting;
         self.version += 1;
         self.waiting_links.remove(&mut self.waiting, slot);
-        let number = self.numbers.next(slot);
         let order = self.table.order_mut(slot);
         order.waits_until = Timestamp::NONE;
+        if order.held_place != NIL {
+            let (venue, order_id) = (order.venue, OrderId(order.number));
+            let request = self.go_on_holding(now, slot, sink)?;
+            return Some(ForVenue {
+                venue,
+                order_id,
+                request,
+            });
+        }
+        let number = self.numbers.next(slot);
+        let order = self.table.order_mut(slot);
         (order.last_number, order.venue_number, order.updated) = (number, number, now);
-        ForVenue {
+        Some(ForVenue {
             venue: order.venue,
             order_id: OrderId(order.number),
             request: NewOrder {
@@ -122,7 +140,7 @@ impl Orders {
                 trigger: order.trigger,
                 terms: order.terms,
             },
-        }
+        })
     }
 
     /// Refuses an order that waited.
@@ -149,7 +167,8 @@ impl Orders {
 
     /// Lets an order that was just taken in wait.
     pub(crate) fn wait(&mut self, now: Timestamp, slot: u32) {
-        self.table.order_mut(slot).waits_until = now + self.own_cancel_wait;
+        let order = self.table.order_mut(slot);
+        (order.waits_until, order.venue_number) = (now + self.own_cancel_wait, 0);
         self.waiting_links.push_back(&mut self.waiting, slot);
         self.counters.waited += 1;
     }
@@ -165,12 +184,31 @@ impl Orders {
         }
     }
 
-    /// Whether the order in `slot` could still trade with an own one if it went now.
-    fn own_in_the_way(&self, slot: u32) -> InTheWay {
+    /// Lets a new order wait, and cancels the own orders that it would trade with.
+    pub(crate) fn wait_for_own(&mut self, now: Timestamp, slot: u32, request: &NewOrder) {
+        self.wait(now, slot);
         let order = self.table.order(slot);
         let owner = self.sessions[order.session as usize].owner;
         let book = self.own.find(owner, order.instrument);
-        let reach = self.own.reach(book, order.side, order.order_type, order.price);
+        self.cancel_reach(self.own.reach(book, request.side, request.order_type, request.price));
+    }
+
+    /// The own orders that an order meets; a stop, that it will meet once it is triggered.
+    pub(crate) fn reach_of(&self, order: &Order) -> Reach {
+        let owner = self.sessions[order.session as usize].owner;
+        let book = self.own.find(owner, order.instrument);
+        let order_type = match order.order_type {
+            OrderType::Stop => OrderType::Market,
+            OrderType::StopLimit => OrderType::Limit,
+            order_type => order_type,
+        };
+        self.own.reach(book, order.side, order_type, order.price)
+    }
+
+    /// Whether the order in `slot` could still trade with an own one if it went now.
+    fn own_in_the_way(&self, slot: u32) -> InTheWay {
+        let order = self.table.order(slot);
+        let reach = self.reach_of(order);
         let mut worst = InTheWay::Not;
         let mut next = self.own.first(reach);
         while let Some(own) = next {

@@ -122,6 +122,14 @@ reasons! {
     OwnOrderRemains = 41, "an own order that it would trade with was not cancelled in time";
     /// First stage: no more orders may wait until own ones are cancelled.
     TooManyWaiting = 42, "too many orders wait for own orders to be cancelled";
+    /// First stage: no more orders may be held whose type their venue lacks.
+    TooManyHeld = 43, "too many orders are held";
+    /// First stage: the venue does not have the order's type, and the gateway does not stand in for it.
+    VenueLacksType = 44, "venue does not have this type of order";
+    /// First stage, no refusal: the gateway holds the order because its venue lacks the type; of an order that was triggered,
+    /// that the gateway triggered it.
+    Held = 45, "held by the gateway, for a venue without this type of order";
+
     /// Risk: a switch lets only orders pass that reduce what the account holds.
     ReduceOnly = 50, "only orders that reduce a position are allowed";
     /// Risk: a buy too far above the best offer, or a sell too far below the best bid.

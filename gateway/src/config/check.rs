@@ -13,8 +13,8 @@ use journal::Watermark;
 use net::CarrierConfig;
 use net::link::{LinkEnd, Transport};
 use orders::{
-    AccountConfig, AccountLimits, Capacity, FirmLimits, Limit, LimitError, LimitScope, LimitValue, Orders,
-    OrdersConfig, RateQueueConfig, Route, RouteKey, ShortSales,
+    AccountConfig, AccountLimits, Capacity, FirmLimits, Handling, Limit, LimitError, LimitScope, LimitValue,
+    OrderTypes, Orders, OrdersConfig, RateQueueConfig, Route, RouteKey, ShortSales,
 };
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::collections::BTreeMap;
@@ -276,6 +276,7 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Resu
     Ok(VenueConfig {
         id,
         name: raw.name.clone(),
+        states_order_types: raw.order_types.is_some(),
         links,
     })
 }
@@ -357,6 +358,8 @@ fn orders(
     names: &Names,
 ) -> Result<OrdersConfig, ConfigError> {
     let first_stage = raw.first_stage.as_ref();
+    // Where something needs it, zero is refused.
+    let time = |ms: Option<u64>| Duration::from_millis(ms.unwrap_or(0));
     let of_shard = instruments.iter().filter(|instrument| instrument.shard == shard);
     let accounts = raw.accounts.iter();
     let accounts = accounts.map(|account| self::account(account, &raw.risk, instruments));
@@ -381,7 +384,7 @@ fn orders(
             .iter()
             .map(|route| self::route(route, instruments, names))
             .collect::<Result<Vec<_>, _>>()?,
-        own_cancel_wait: first_stage.map_or(Duration(0), |stage| Duration::from_millis(stage.own_cancel_wait_ms)),
+        own_cancel_wait: time(first_stage.and_then(|stage| stage.own_cancel_wait_ms)),
         rate_queue: raw
             .risk
             .rate_queue
@@ -390,9 +393,11 @@ fn orders(
                 orders: queue.orders,
                 wait: Duration::from_millis(queue.wait_ms),
             }),
+        peg_interval: time(first_stage.and_then(|stage| stage.peg_interval_ms)),
         capacity: Capacity {
             open_orders: raw.capacity.open_orders,
-            waiting_orders: first_stage.map_or(0, |stage| stage.waiting_orders),
+            waiting_orders: first_stage.and_then(|stage| stage.waiting_orders).unwrap_or(0),
+            held_orders: first_stage.and_then(|stage| stage.held_orders).unwrap_or(0),
             positions: raw.capacity.positions,
             books: raw.capacity.own_books,
         },
@@ -493,6 +498,22 @@ fn order_venue(raw: &raw::Venue, shard: ShardId) -> orders::VenueConfig {
         session: link.map_or(SessionId(0), |link| SessionId(link.session)),
         grants_slots: raw.grants_open_orders,
         decrements: raw.decrements,
+        types: raw.order_types.map_or(OrderTypes::AT_VENUE, order_types),
+    }
+}
+
+fn order_types(raw: raw::OrderTypes) -> OrderTypes {
+    let handling = |raw| match raw {
+        raw::Handling::Venue => Handling::Venue,
+        raw::Handling::Emulate => Handling::Emulated,
+        raw::Handling::Refuse => Handling::Refused,
+    };
+    OrderTypes {
+        stop: handling(raw.stop),
+        stop_limit: handling(raw.stop_limit),
+        iceberg: handling(raw.iceberg),
+        peg_primary: handling(raw.peg_primary),
+        peg_mid: handling(raw.peg_mid),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which limits a config leaves out, so that whoever starts a gateway sees it.
+//! Which limits a config leaves out, and whether it leaves order types to venues, so that whoever starts a gateway sees it.
 
 use super::Config;
 use orders::{AccountLimits, AuctionLimits, InstrumentLimits, SessionLimits, ShortSales};
@@ -65,6 +65,13 @@ impl Config {
             let count = orders.classes.iter().filter(|limits| is_left_out(limits)).count();
             all.push((limit, count, orders.classes.len(), "limit classes"));
         }
+        let unstated = self.venues.iter().filter(|venue| !venue.states_order_types).count();
+        all.push((
+            "word on order types, the venue has all",
+            unstated,
+            self.venues.len(),
+            "venues",
+        ));
         let firm = [
             ("limit of open notional", orders.firm.max_open_notional.is_none()),
             ("limit of open orders", orders.firm.max_open_orders.is_none()),

@@ -145,6 +145,8 @@ pub struct VenueConfig {
     pub id: VenueId,
     /// Its name in the instrument master and in routes.
     pub name: String,
+    /// Whether the config says who has which order type; else the venue has all.
+    pub states_order_types: bool,
     /// The link of each shard, by [`ShardId`].
     pub links: Vec<LinkConfig>,
 }

@@ -149,7 +149,32 @@ pub(super) struct Venue {
     /// Whether it takes from two orders of one owner what they would have traded.
     #[serde(default)]
     pub(super) decrements: bool,
+    /// Who has the order types beyond market and limit orders; left out, the venue.
+    pub(super) order_types: Option<OrderTypes>,
     pub(super) links: Vec<Link>,
+}
+
+/// `order_types = { … }`: who has each; nothing of it may be left out.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OrderTypes {
+    pub(super) stop: Handling,
+    pub(super) stop_limit: Handling,
+    pub(super) iceberg: Handling,
+    pub(super) peg_primary: Handling,
+    pub(super) peg_mid: Handling,
+}
+
+/// Who has an order type.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Handling {
+    /// The venue.
+    Venue,
+    /// The gateway, in its place.
+    Emulate,
+    /// Nobody.
+    Refuse,
 }
 
 /// `[[venues.links]]`: the link of one shard to the venue.
@@ -286,12 +311,14 @@ pub(super) struct Route {
     pub(super) venue: String,
 }
 
-/// `[first_stage]`.
+/// `[first_stage]`. What a session or venue needs of it must be there.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FirstStage {
-    pub(super) own_cancel_wait_ms: u64,
-    pub(super) waiting_orders: u32,
+    pub(super) own_cancel_wait_ms: Option<u64>,
+    pub(super) waiting_orders: Option<u32>,
+    pub(super) held_orders: Option<u32>,
+    pub(super) peg_interval_ms: Option<u64>,
 }
 
 /// `self_match = "…"`: what happens when a new order would trade with open ones of its owner.

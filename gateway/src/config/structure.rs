@@ -41,6 +41,7 @@ impl Structure {
                 routes: of_routes,
                 own_cancel_wait,
                 rate_queue,
+                peg_interval,
                 capacity,
             } = orders;
             for account in of_accounts {
@@ -51,7 +52,10 @@ impl Structure {
                 add(&mut sessions, &(who, session.self_match, session.cancel_on_disconnect));
             }
             add(&mut routes, &(shard, venues, of_routes));
-            add(&mut capacities, &(shard, own_cancel_wait, rate_queue, capacity));
+            add(
+                &mut capacities,
+                &(shard, own_cancel_wait, rate_queue, peg_interval, capacity),
+            );
         }
         for session in &config.sessions {
             let kept = (session.resend_messages, &session.drop_copy);

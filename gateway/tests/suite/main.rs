@@ -7,6 +7,7 @@ mod filter;
 mod first_stage;
 mod fix;
 mod fixture;
+mod held;
 mod hours;
 mod native;
 mod no_alloc;

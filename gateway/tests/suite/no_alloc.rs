@@ -4,6 +4,7 @@
 use crate::first_stage;
 use crate::fix::{Logon, order};
 use crate::fixture::{ALFA, FIX, Fixture, NATIVE, VENUE, alfa, buy, config_with_venue};
+use crate::held;
 use gateway::executor::Component;
 use gateway::gateway::Gateway;
 use latency::Recorder;
@@ -163,6 +164,43 @@ fn an_order_that_waits_for_an_own_one_allocates_nothing() {
         first_stage::other(&mut fixture, cancel, ExecType::Canceled, 0);
     });
     assert_eq!(fixture.sent().0, 1, "it went out");
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn held_orders_and_what_is_sent_for_them_allocate_nothing() {
+    let mut fixture = held::plain_venue();
+    let requests = (0..50).map(|number| {
+        [
+            Request::New(held::stop(4 * number + 2)),
+            Request::New(held::iceberg(4 * number + 1)),
+            Request::New(held::peg(4 * number + 3)),
+            held::cancel(4 * number + 4, 4 * number + 3),
+        ]
+        .map(|request| encoded(&request))
+    });
+    let requests = requests.collect::<Vec<_>>();
+    let count = allocations(|| {
+        for [stop, iceberg, peg, cancel] in &requests {
+            fixture.shard.client(NATIVE, iceberg);
+            fixture.venue(ExecType::New, 0, 4, 0);
+            for lots in [4, 4, 2] {
+                fixture.venue(ExecType::Fill, lots, 0, lots);
+            }
+            fixture.shard.client(NATIVE, stop);
+            fixture.trade_at("100.02");
+            fixture.trade_at("100.03");
+            fixture.venue(ExecType::Fill, 10, 0, 10);
+            fixture.shard.client(NATIVE, peg);
+            fixture.shard.turn();
+            fixture.venue(ExecType::New, 0, 10, 0);
+            fixture.shard.client(NATIVE, cancel);
+            fixture.venue(ExecType::Canceled, 0, 0, 0);
+            fixture.shard.discard_client_output(NATIVE);
+        }
+    });
+    let counters = fixture.shard.shard().orders().counters();
+    assert_eq!((counters.held, counters.children, counters.ended), (150, 250, 150));
     assert_eq!(count, 0);
 }
 

@@ -2,9 +2,9 @@
 
 use orders::{
     AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, FirmLimits, ForVenue,
-    InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX, Orders, OrdersConfig,
-    RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Route, RouteKey,
-    SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
+    Handling, InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX, OrderTypes,
+    Orders, OrdersConfig, RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions,
+    Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -18,6 +18,9 @@ pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000_000);
 pub(crate) const STALE_AFTER: Duration = Duration::from_secs(5);
 /// Orders that wait at a time, and how long.
 pub(crate) const WAITING: u32 = 4;
+/// Orders that are held at a time, and how often pegged ones follow.
+pub(crate) const HELD: u32 = 5;
+pub(crate) const PEG_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) const OWN_CANCEL_WAIT: Duration = Duration::from_millis(100);
 
 /// Trades at venue 0; lots of 100 units; its account limits never bind before its own.
@@ -142,11 +145,13 @@ pub(crate) fn config() -> OrdersConfig {
                 session: SessionId(900),
                 grants_slots: false,
                 decrements: true,
+                types: OrderTypes::AT_VENUE,
             },
             VenueConfig {
                 session: SessionId(901),
                 grants_slots: false,
                 decrements: true,
+                types: OrderTypes::all(Handling::Emulated),
             },
         ],
         routes: vec![
@@ -161,11 +166,13 @@ pub(crate) fn config() -> OrdersConfig {
         ],
         own_cancel_wait: OWN_CANCEL_WAIT,
         rate_queue: RateQueueConfig::NONE,
+        peg_interval: PEG_INTERVAL,
         capacity: Capacity {
             open_orders: 16,
             positions: 16,
             books: 16,
             waiting_orders: WAITING,
+            held_orders: HELD,
         },
     }
 }

@@ -16,11 +16,13 @@ use types::{
     VenueId,
 };
 
+mod held;
 mod steps;
 mod value;
 mod venue;
 mod waiting;
 
+use held::{Book, HeldLive};
 use steps::{NewStep, Step, mode, new_step, step};
 use value::Traded;
 use venue::Venue;
@@ -42,9 +44,17 @@ struct Live {
     lots: u64,
     traded: u64,
     replace: Option<ReplaceOrder>,
+    /// What the replace would weigh.
+    replace_weight: i128,
     cancel: Cancel,
+    /// Its type is one that the venue lacks; until it has become one like any other.
+    held: Option<HeldLive>,
+    /// Its stop price was met.
+    is_triggered: bool,
     /// In the gateway, no venue knows it: until when.
     waits_until: Option<Timestamp>,
+    /// How many had begun to wait then, this one included.
+    waits_since: u64,
     /// What the venue knows it by, and would if it accepted the replace.
     number: ClientOrderId,
     replace_number: ClientOrderId,
@@ -84,6 +94,9 @@ struct Model {
     staked: [Stake; 3],
     /// What SHARED traded.
     values: BTreeMap<InstrumentId, Traded>,
+    books: [Book; 2],
+    /// Whether the last look at what is due changed anything.
+    is_busy: bool,
     day: u32,
     transcript: Vec<Report>,
 }
@@ -102,7 +115,17 @@ fn lot_size(instrument: InstrumentId) -> i128 {
 
 impl Live {
     fn rests(&self) -> bool {
-        self.request.order_type == OrderType::Limit && self.request.time_in_force == TimeInForce::Day
+        let has_price = match self.request.order_type {
+            OrderType::Limit | OrderType::PegPrimary | OrderType::PegMid => true,
+            OrderType::StopLimit => self.is_triggered,
+            OrderType::Market | OrderType::Stop => false,
+        };
+        has_price && self.request.time_in_force == TimeInForce::Day
+    }
+
+    /// Whether nothing of it is at its venue.
+    fn is_here(&self) -> bool {
+        self.waits_until.is_some() || self.held.as_ref().is_some_and(|held| held.child.is_none())
     }
 
     /// Tries every moment at which the venue may accept the replace.
@@ -113,8 +136,7 @@ impl Live {
         if let Some(replace) = self.replace {
             for before in 0..=open {
                 let after = replace.quantity.0.saturating_sub(self.traded + before);
-                let notional =
-                    i128::from(before) * self.weight * size + i128::from(after) * i128::from(replace.price.0) * size;
+                let notional = i128::from(before) * self.weight * size + i128::from(after) * self.replace_weight * size;
                 worst = (worst.0.max(before + after), worst.1.max(notional));
             }
         }
@@ -124,6 +146,7 @@ impl Live {
     fn crosses(&self, owner: u32, side: Side, instrument: InstrumentId, price: Option<Price>) -> bool {
         let reaches = |resting: Price| match (price, side) {
             (None, _) => true,
+            _ if resting.is_null() => true,
             (Some(price), Side::Buy) => resting <= price,
             (Some(price), Side::Sell) => resting >= price,
         };
@@ -156,6 +179,8 @@ impl Model {
             reserved: [0; 3],
             staked: [Stake::NONE; 3],
             values: BTreeMap::new(),
+            books: [Book::default(); 2],
+            is_busy: false,
             day: 0,
             transcript: Vec::new(),
         }
@@ -190,6 +215,14 @@ impl Model {
             &Step::Poll { venue } => self.poll(venue),
             Step::End => self.end_next(),
             &Step::Look { room } => self.look(room),
+            &Step::Due { room } => self.do_what_is_due(room),
+            &Step::Book {
+                instrument,
+                bid,
+                spread,
+                last,
+                lots,
+            } => self.book(instrument, [bid, bid + spread], last, lots),
             &Step::Later { ms } => self.now = self.now + Duration::from_millis(ms),
             &Step::SessionLost { session } => {
                 self.orders.on_session_lost(SESSIONS[session]);
@@ -253,6 +286,7 @@ impl Model {
             trigger: types::Trigger::NONE,
             terms: OrderTerms::NONE,
         };
+        let (order, held) = self.special(new, order);
         let expected = self.verdict(new.session, &order);
         let routed = self
             .orders
@@ -278,7 +312,14 @@ impl Model {
                 assert_eq!(venue, venue_of(new.session, order.instrument));
                 let must_wait = self.own_in_reach(new.session, &order).next().is_some();
                 assert_eq!(routed.must_wait(), must_wait, "{order:?}");
-                let order_id = if must_wait {
+                assert_eq!(routed.is_held(), held.is_some(), "{order:?}");
+                let mut outputs = Outputs::default();
+                let order_id = if held.is_some() {
+                    if must_wait {
+                        self.want_own_cancels(new.session, &order);
+                    }
+                    self.orders.hold_here(self.now, routed, &mut outputs)
+                } else if must_wait {
                     self.want_own_cancels(new.session, &order);
                     self.orders.hold(self.now, routed)
                 } else {
@@ -297,11 +338,16 @@ impl Model {
                     lots: new.lots,
                     traded: 0,
                     replace: None,
+                    replace_weight: 0,
                     cancel: Cancel::None,
+                    held,
+                    is_triggered: false,
                     waits_until: must_wait.then(|| self.now + OWN_CANCEL_WAIT),
+                    waits_since: self.orders.counters().waited,
                     number: ClientOrderId(order_id.0),
                     replace_number: ClientOrderId(0),
                 });
+                self.take_all(outputs);
             }
         }
     }
@@ -336,6 +382,8 @@ impl Model {
             Some(Reason::VenueDown)
         } else if self.has_no_slot_above(venue_of(session, order.instrument), 1) {
             Some(Reason::NoVenueSlot)
+        } else if self.is_special(session, order) && self.count_held() == HELD as usize {
+            Some(Reason::TooManyHeld)
         } else {
             None
         }
@@ -406,10 +454,10 @@ impl Model {
             Cancel::Asked { .. } => Some(Reason::RequestPending),
             Cancel::None | Cancel::Waiting => None,
         };
-        let waits = live.waits_until.is_some();
+        let waits = live.is_here();
         if (held || waits) && expected.is_none() {
             let checked = self.orders.check_cancel(&request).unwrap();
-            assert_eq!(checked.waits(), waits);
+            assert_eq!(checked.is_here(), waits);
             self.orders.hold_cancel(checked);
             self.ask(session, request.client_order_id);
             self.live[pick].cancel = Cancel::Asked {
@@ -453,6 +501,7 @@ impl Model {
             orig_client_order_id: live.id,
             ..replace_of(&live.request, 0, ticks, lots)
         };
+        let request = live.replace_in_its_terms(request);
         let expected = self.verdict_on_replace(&live, &request);
         let result = self
             .orders
@@ -463,8 +512,15 @@ impl Model {
         match result {
             Ok(screened) => {
                 self.enter_need(screened.account(), screened.need(), &live.request);
-                if request.price != live.price || request.quantity.0 > live.lots {
+                if live.is_raised_by(&request) {
                     self.mark(&live.request);
+                }
+                self.live[pick].replace_weight = weight(&live.changed_by(&request));
+                if live.held.is_some() {
+                    assert!(screened.is_held());
+                    self.live[pick].replace = Some(request);
+                    self.replace_held(pick, screened);
+                    return;
                 }
                 let sent = self.orders.accept_replace(self.now, screened);
                 self.live[pick].replace = Some(request);
@@ -482,19 +538,15 @@ impl Model {
 
     fn verdict_on_replace(&self, live: &Live, request: &ReplaceOrder) -> Option<Reason> {
         let added = request.quantity.0.saturating_sub(live.lots);
-        let raises = request.price != live.price || request.quantity.0 > live.lots;
-        let changed = NewOrder {
-            price: request.price,
-            quantity: request.quantity,
-            ..live.request
-        };
+        let raises = live.is_raised_by(request);
+        let changed = live.changed_by(request);
         if live.cancel != Cancel::None || live.replace.is_some() || live.waits_until.is_some() {
             Some(Reason::RequestPending)
-        } else if !live.rests() {
+        } else if !live.can_be_replaced() {
             Some(Reason::UnsupportedOrder)
         } else if request.quantity.is_zero() {
             Some(Reason::InvalidQuantity)
-        } else if !self.is_up[live.venue] {
+        } else if !self.is_up[live.venue] && !live.is_here() {
             Some(Reason::VenueDown)
         } else if let Some(reason) = self.stopped(live.session, &changed, added).filter(|_| raises) {
             Some(reason)
@@ -504,11 +556,7 @@ impl Model {
             limit_broken(&changed)
         } else if request.quantity.0 > live.lots && self.exceeds_position(&changed, request.quantity.0 - live.lots) {
             Some(Reason::PositionLimit)
-        } else if self.live.iter().any(|other| {
-            let owner = OWNERS[live.session];
-            self.modes[live.session] != SelfMatch::Decrement
-                && other.crosses(owner, live.request.side, live.request.instrument, Some(request.price))
-        }) {
+        } else if self.own_in_reach(live.session, &changed).next().is_some() {
             Some(Reason::SelfMatch)
         } else {
             None
@@ -598,6 +646,9 @@ impl Model {
                 }
             }
         }
+        if result.is_ok() {
+            self.follow_child(&report);
+        }
         self.take_all(outputs);
     }
 
@@ -642,7 +693,7 @@ impl Model {
         let request = (exec.session.0, exec.client_order_id.0);
         let found = self.live.iter().position(|live| live.order_id == exec.order_id);
         let is_first = match exec.exec_type {
-            ExecType::Fill | ExecType::Expired | ExecType::Restated => false,
+            ExecType::Fill | ExecType::Expired | ExecType::Restated | ExecType::Triggered => false,
             ExecType::Canceled => exec.orig_client_order_id.0 != 0,
             _ => true,
         };
@@ -693,7 +744,9 @@ impl Model {
                 live.id = replace.client_order_id;
                 live.number = live.replace_number;
                 live.price = replace.price;
-                live.weight = i128::from(replace.price.0);
+                live.weight = live.replace_weight;
+                live.request.terms = replace.terms;
+                live.note_replaced();
                 live.lots = replace.quantity.0.max(live.traded);
             }
             ExecType::RequestRejected => match live.replace {
@@ -701,20 +754,28 @@ impl Model {
                 _ if exec.reason == Reason::TooLate => live.cancel = Cancel::None,
                 _ => {}
             },
-            ExecType::New | ExecType::Canceled | ExecType::Rejected | ExecType::Expired => {}
+            ExecType::New => assert_eq!(exec.reason == Reason::Held, live.held.is_some()),
+            ExecType::Triggered => live.note_triggered(),
+            ExecType::Canceled | ExecType::Rejected | ExecType::Expired => {}
             ExecType::Restated => {
                 assert!(exec.quantity.0 < live.lots);
                 live.lots = exec.quantity.0;
             }
-            ExecType::MassCancelAccepted | ExecType::Triggered | ExecType::Status | ExecType::StatusEnd => {
+            ExecType::MassCancelAccepted | ExecType::Status | ExecType::StatusEnd => {
                 unreachable!()
             }
         }
+        let is_peg = live.held.as_ref().is_some_and(|held| held.peg);
+        let begins = exec.exec_type == ExecType::New && live.held.is_some();
         let is_over = exec.ends_order();
         let open = if is_over { 0 } else { live.lots - live.traded };
         assert_eq!((exec.leaves.0, exec.cumulative.0), (open, live.traded), "{exec:?}");
         if is_over {
             self.live.remove(index);
+        } else if begins {
+            self.note_begun(index);
+        } else if is_peg && exec.exec_type == ExecType::Replaced {
+            self.note_hungry(exec.instrument);
         }
     }
 
@@ -723,6 +784,7 @@ impl Model {
         self.orders.audit().unwrap();
         self.see_that_no_own_orders_cross();
         assert_eq!(self.orders.waiting() as usize, self.count_waiting());
+        assert_eq!(self.orders.held(), self.count_held());
         assert_eq!(self.orders.open_orders(), self.live.len());
         for (place, account) in ACCOUNTS.into_iter().enumerate() {
             assert_eq!(self.staked[place], self.counted_stake(account, self.reserved[place]));
@@ -761,15 +823,17 @@ impl Model {
             }
             self.step(&Step::End);
             self.step(&Step::Look { room: [true; 2] });
+            self.step(&Step::Due { room: [true; 2] });
             self.step(&Step::Later { ms: 10 });
             let quiet = |venue: &Venue| venue.requests.is_empty() && venue.reports.is_empty();
             let waiting = self.orders.cancels_waiting(VenueId(0)) + self.orders.cancels_waiting(VenueId(1));
             let waiting = waiting + self.orders.waiting();
-            if waiting == 0 && self.venues.iter().all(quiet) {
+            if waiting == 0 && !self.is_busy && !self.orders.is_ending() && self.venues.iter().all(quiet) {
                 break;
             }
         }
         assert!(self.answered.values().all(|&answered| answered), "{:?}", self.answered);
+        self.see_that_none_is_stuck();
         let counters = self.orders.counters();
         assert_eq!(counters.accepted - counters.ended, self.live.len() as u64);
         for anomaly in [Anomaly::UnknownOrder, Anomaly::Overfill, Anomaly::CancelRefused] {
@@ -784,7 +848,9 @@ fn venue_of(session: usize, instrument: InstrumentId) -> usize {
 
 fn weight(order: &NewOrder) -> i128 {
     match order.order_type {
-        OrderType::Market => i128::from(120 * TICK),
+        OrderType::Market => held::collar_above(order.instrument, 100 * TICK),
+        OrderType::Stop => held::collar_above(order.instrument, order.terms.stop_price.0.max(100 * TICK)),
+        _ if order.price.is_null() => held::collar_above(order.instrument, 100 * TICK),
         _ => i128::from(order.price.0),
     }
 }
@@ -799,9 +865,11 @@ fn limit_broken(order: &NewOrder) -> Option<Reason> {
     let notional = i128::from(order.quantity.0) * weight(order) * lot_size(order.instrument);
     if order.quantity.0 > max_lots {
         Some(Reason::MaxQuantity)
-    } else if order.order_type == OrderType::Market && !alpha {
+    } else if matches!(order.order_type, OrderType::Market | OrderType::Stop) && !alpha {
         Some(Reason::MarketOrder)
     } else if order.order_type == OrderType::Limit && alpha && !(80..=120).contains(&ticks) {
+        Some(Reason::PriceCollar)
+    } else if order.order_type == OrderType::StopLimit && alpha && held::is_outside_collar(order) {
         Some(Reason::PriceCollar)
     } else if notional > max_units * i128::from(Price::UNIT) {
         Some(Reason::MaxNotional)

@@ -30,6 +30,8 @@ pub enum Kind {
     ReferencePrice = 64,
     /// There was no room for a request, or a shared limit was used up. No record means that both were granted.
     Refusal = 65,
+    /// Best bid and offer that orders held by the gateway have waited for.
+    BookMove = 66,
     /// A timer that fired.
     Timer = 67,
     /// A message of a historical feed.
@@ -66,6 +68,7 @@ impl Kind {
         Self::ShardMessage,
         Self::ReferencePrice,
         Self::Refusal,
+        Self::BookMove,
         Self::Timer,
         Self::FeedMessage,
         Self::FeedEvent,

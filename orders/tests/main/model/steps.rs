@@ -58,6 +58,18 @@ pub(super) enum Step {
     Look {
         room: [bool; 2],
     },
+    /// Held orders that have something to do do it; these links have room.
+    Due {
+        room: [bool; 2],
+    },
+    /// The feed's book of an instrument changes.
+    Book {
+        instrument: usize,
+        bid: i64,
+        spread: i64,
+        last: i64,
+        lots: u64,
+    },
     /// Time passes.
     Later {
         ms: u64,
@@ -92,6 +104,24 @@ pub(super) struct NewStep {
     pub(super) ticks: i64,
     pub(super) lots: u64,
     pub(super) reuse: bool,
+    pub(super) kind: Kind,
+    pub(super) stop_ticks: i64,
+    pub(super) display: u64,
+}
+
+/// Which type the client asks for, at the venue that lacks them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Kind {
+    Plain,
+    Stop,
+    StopLimit,
+    Iceberg,
+    /// An iceberg once it is triggered.
+    StopIceberg,
+    PegPrimary,
+    PegMid,
+    /// Without a limit.
+    FreePeg,
 }
 
 pub(super) fn new_step() -> impl Strategy<Value = Step> {
@@ -101,8 +131,9 @@ pub(super) fn new_step() -> impl Strategy<Value = Step> {
         prop::bool::weighted(0.1),
         prop::bool::weighted(0.03),
     );
-    (0..4usize, 0..3usize, 0..2usize, flags, 95..105i64, 0..25u64).prop_map(
-        |(session, account, instrument, (buy, market, immediate, reuse), ticks, lots)| {
+    let special = (kind(), 95..105i64, 1..6u64);
+    (0..4usize, 0..3usize, 0..2usize, flags, 95..105i64, 0..25u64, special).prop_map(
+        |(session, account, instrument, (buy, market, immediate, reuse), ticks, lots, (kind, stop_ticks, display))| {
             Step::New(NewStep {
                 session,
                 account,
@@ -114,6 +145,9 @@ pub(super) fn new_step() -> impl Strategy<Value = Step> {
                 ticks: if lots == 3 { 100 + (ticks - 100) * 5 } else { ticks },
                 lots: if lots == 24 { 60 } else { lots },
                 reuse,
+                kind,
+                stop_ticks,
+                display,
             })
         },
     )
@@ -138,6 +172,9 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         4 => venue().prop_map(|venue| Step::Poll { venue }),
         4 => Just(Step::End),
         8 => any::<[bool; 2]>().prop_map(|room| Step::Look { room }),
+        14 => any::<[bool; 2]>().prop_map(|room| Step::Due { room }),
+        8 => (0..2usize, 94..104i64, 1..4i64, 94..106i64, 0..14u64)
+            .prop_map(|(instrument, bid, spread, last, lots)| Step::Book { instrument, bid, spread, last, lots }),
         4 => (0..60u64).prop_map(|ms| Step::Later { ms }),
         1 => (0..4usize).prop_map(|session| Step::SessionLost { session }),
         2 => (0..8usize, stop()).prop_map(|(scope, stop)| Step::Kill { scope, stop }),
@@ -145,6 +182,21 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         2 => (venue(), 0..12u32).prop_map(|(venue, slots)| Step::Slots { venue, slots }),
         1 => prop::bool::weighted(0.1).prop_map(|roll| if roll { Step::DayRoll } else { Step::Deliver { venue: 0 } }),
     ]
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop::sample::select(vec![
+        Kind::Plain,
+        Kind::Plain,
+        Kind::Stop,
+        Kind::StopLimit,
+        Kind::Iceberg,
+        Kind::Iceberg,
+        Kind::StopIceberg,
+        Kind::PegPrimary,
+        Kind::PegMid,
+        Kind::FreePeg,
+    ])
 }
 
 pub(super) fn mode() -> impl Strategy<Value = SelfMatch> {

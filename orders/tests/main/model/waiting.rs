@@ -6,10 +6,12 @@ impl Model {
     /// What the first stage has to do with, of the open orders.
     pub(super) fn own_in_reach(&self, session: usize, order: &NewOrder) -> impl Iterator<Item = usize> {
         let is_left_to_venue = self.modes[session] == SelfMatch::Decrement;
-        let price = (order.order_type != OrderType::Market).then_some(order.price);
+        let price = Some(order.price).filter(|price| !price.is_null());
+        // What a stop meets is seen when it is triggered.
+        let is_stop = order.order_type.is_stop();
         let (owner, side, instrument) = (OWNERS[session], order.side, order.instrument);
         let live = self.live.iter().enumerate();
-        live.filter(move |(_, live)| !is_left_to_venue && live.crosses(owner, side, instrument, price))
+        live.filter(move |(_, live)| !is_left_to_venue && !is_stop && live.crosses(owner, side, instrument, price))
             .map(|(index, _)| index)
     }
 
@@ -42,15 +44,13 @@ impl Model {
         if !self.is_up[order.venue] {
             return WaitingVerdict::Refuse(Reason::VenueDown);
         }
-        let own = || {
-            self.own_in_reach(order.session, &order.request)
-                .map(|own| &self.live[own])
-        };
+        let taker = order.as_it_is();
+        let own = || self.own_in_reach(order.session, &taker).map(|own| &self.live[own]);
         // On one link the cancel is ahead, unless it may miss.
         let is_ahead = |own: &Live| {
             own.venue == order.venue
                 && own.replace.is_none()
-                && matches!(own.cancel, Cancel::Asked { number, aimed_at, .. } if number.0 != 0 && aimed_at == own.number)
+                && matches!(own.cancel, Cancel::Asked { number, aimed_at, .. } if number.0 != 0 && own.numbers_at_venue().first() == Some(&aimed_at))
         };
         if own().any(|own| own.cancel == Cancel::None) {
             WaitingVerdict::Refuse(Reason::OwnOrderRemains)
@@ -68,11 +68,9 @@ impl Model {
     pub(super) fn look(&mut self, room: [bool; 2]) {
         let mut waiting: Vec<(OrderId, Waiting)> = Vec::new();
         let mut next = self.orders.first_waiting();
-        let order_ids = self
-            .live
-            .iter()
-            .filter(|live| live.waits_until.is_some())
-            .map(|live| live.order_id);
+        let mut waits: Vec<_> = self.live.iter().filter(|live| live.waits_until.is_some()).collect();
+        waits.sort_by_key(|live| live.waits_since);
+        let order_ids: Vec<_> = waits.iter().map(|live| live.order_id).collect();
         for order_id in order_ids {
             let found = next.expect("oldest first");
             next = self.orders.waiting_after(found);
@@ -87,7 +85,14 @@ impl Model {
                 WaitingVerdict::Wait => continue,
                 WaitingVerdict::Refuse(reason) => reason,
                 WaitingVerdict::Send { venue, .. } if room[usize::from(venue.0)] => {
-                    let sent = self.orders.send_waiting(self.now, waiting);
+                    if self.live[index].held.is_some() {
+                        self.begin_held(index, waiting);
+                        continue;
+                    }
+                    let sent = self
+                        .orders
+                        .send_waiting(self.now, waiting, &mut Outputs::default())
+                        .unwrap();
                     let live = &mut self.live[index];
                     (live.waits_until, live.number) = (None, sent.request.client_order_id);
                     let expected = NewOrder {
@@ -104,10 +109,15 @@ impl Model {
                 WaitingVerdict::Send { is_late: false, .. } => continue,
                 WaitingVerdict::Send { is_late: true, .. } => Reason::VenueFull,
             };
+            let is_triggered = self.live[index].is_triggered;
             let mut outputs = Outputs::default();
             self.orders.refuse_waiting(waiting, refusal, &mut outputs);
             let told = outputs.reports[0].exec;
-            assert_eq!((told.exec_type, told.reason), (ExecType::Rejected, refusal));
+            let exec_type = match is_triggered {
+                true => ExecType::Canceled,
+                false => ExecType::Rejected,
+            };
+            assert_eq!((told.exec_type, told.reason), (exec_type, refusal));
             self.take_all(outputs);
         }
     }
@@ -116,7 +126,7 @@ impl Model {
         let is_ending = self
             .live
             .iter()
-            .any(|live| live.waits_until.is_some() && live.cancel != Cancel::None);
+            .any(|live| live.is_here() && live.cancel != Cancel::None);
         assert_eq!(self.orders.is_ending(), is_ending);
         if is_ending {
             let mut outputs = Outputs::default();
@@ -132,7 +142,7 @@ impl Model {
         let in_book = |live: &Live| {
             let resting = self.venues[live.venue].book.iter();
             resting
-                .filter(|resting| resting.number == live.number || resting.number == live.replace_number)
+                .filter(|resting| live.numbers_at_venue().contains(&resting.number))
                 .map(|resting| (live.session, resting.order))
                 .next()
         };
