@@ -72,7 +72,7 @@ impl Orders {
         let order_id = OrderId(entry.number);
         self.counters.held += 1;
         if order.must_wait() {
-            self.wait_for_own(now, slot, &request);
+            self.wait_for_own(now, slot, request);
         } else {
             self.begin_to_hold(now, slot, sink);
         }

@@ -322,7 +322,7 @@ impl Orders {
     /// When anything changed since [`check_risk`](Self::check_risk).
     pub fn hold(&mut self, now: Timestamp, order: Routed<'_>) -> OrderId {
         let (slot, request) = self.enter(now, &order);
-        self.wait_for_own(now, slot, &request);
+        self.wait_for_own(now, slot, request);
         OrderId(self.table.order(slot).number)
     }
 

@@ -389,7 +389,8 @@ fn what_ends_many_orders_ends_held_ones() {
         operator: 1,
         action,
     };
-    let ends: [(&dyn Fn(&mut Fixture), ExecType, Reason); 5] = [
+    type End<'a> = (&'a dyn Fn(&mut Fixture), ExecType, Reason);
+    let ends: [End<'_>; 5] = [
         (
             &|fixture| fixture.shard.client(NATIVE, &encoded(&mass)),
             ExecType::Canceled,

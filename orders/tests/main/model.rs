@@ -862,14 +862,17 @@ fn limit_broken(order: &NewOrder) -> Option<Reason> {
         _ => (50, 3_000),
     };
     let ticks = order.price.0 / TICK;
+    let outside_collar = match order.order_type {
+        OrderType::Limit => !(80..=120).contains(&ticks),
+        OrderType::StopLimit => held::is_outside_collar(order),
+        _ => false,
+    };
     let notional = i128::from(order.quantity.0) * weight(order) * lot_size(order.instrument);
     if order.quantity.0 > max_lots {
         Some(Reason::MaxQuantity)
     } else if matches!(order.order_type, OrderType::Market | OrderType::Stop) && !alpha {
         Some(Reason::MarketOrder)
-    } else if order.order_type == OrderType::Limit && alpha && !(80..=120).contains(&ticks) {
-        Some(Reason::PriceCollar)
-    } else if order.order_type == OrderType::StopLimit && alpha && held::is_outside_collar(order) {
+    } else if alpha && outside_collar {
         Some(Reason::PriceCollar)
     } else if notional > max_units * i128::from(Price::UNIT) {
         Some(Reason::MaxNotional)
