@@ -112,6 +112,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             status.filter_refused.load(Ordering::Relaxed),
         );
         say!("shard {shard}: {accepted} orders accepted, {open} open; the pre-filter refused {refused} of {judged}");
+        let outside = &status.outside;
+        let (judged, refused) = (
+            outside.received.load(Ordering::Relaxed),
+            outside.refused.load(Ordering::Relaxed),
+        );
+        let unjudged = outside.unjudged.load(Ordering::Relaxed);
+        if judged + unjudged > 0 {
+            say!("shard {shard}: the pre-filter's backend refused {refused} of {judged}, and did not judge {unjudged}");
+        }
         for link in status.link_summaries() {
             say!("{link}");
         }

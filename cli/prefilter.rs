@@ -1,7 +1,8 @@
-//! `tickgate prefilter`: whether a backend of the pre-filter conforms.
+//! `tickgate prefilter`: how the pre-filters of a gateway stand, and whether a backend conforms.
 
-use crate::Failure;
 use crate::output::say;
+use crate::{Failure, ctl};
+use ::gateway::control::Request;
 use ::prefilter::conformance::{self, Step};
 use ::prefilter::{Caps, PreFilter, Software};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -17,6 +18,16 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// How the pre-filters of a running gateway stand, asked at the `[control]` socket of its config: generation of the
+    /// limits, counters, health.
+    Status {
+        /// The gateway's config, such as `configs/gateway.toml`.
+        #[arg(short, long, value_name = "FILE")]
+        config: PathBuf,
+        /// Print the gateway's answers as they are: JSON, one a line.
+        #[arg(long)]
+        json: bool,
+    },
     /// Run a script of orders against a backend that holds no limits, and print what differs. The golden script without
     /// `--script`. Exits with status 1 when anything differs.
     Conform {
@@ -55,6 +66,10 @@ const CAPS: Caps = Caps {
 /// Runs the subcommand. The status is 1 when a backend does not conform.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
+        Command::Status { config, json } => {
+            ctl::ask(config, &Request::Prefilter, *json)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Conform { backend, script } => {
             let text = match script {
                 Some(path) => std::fs::read_to_string(path)

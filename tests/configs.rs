@@ -492,6 +492,42 @@ fn several_shards_need_rings_that_hold_more_than_is_set_aside() {
 }
 
 /// The table of a link over AF_XDP.
+#[test]
+fn a_prefilter_says_what_stands_there_and_what_holds_after_a_fault() {
+    let with = |table: &str| load_gateway(&format!("{}\n[prefilter]\n{table}", text("gateway.toml")));
+    assert_eq!(with("backend = \"software\"\n"), None);
+    let refused = |table: &str, words: &[&str]| {
+        let error = with(table).expect("it is refused");
+        for word in words {
+            assert!(error.contains(word), "{error}");
+        }
+    };
+    refused("", &["backend"]);
+    refused("backend = \"board\"\n", &["board", "software", "rtl", "xdp"]);
+    refused(
+        "backend = \"software\"\non_fault = \"reject\"\n",
+        &["on_fault", "software"],
+    );
+    refused("backend = \"software\"\non_fault = \"pass\"\n", &["pass", "reject"]);
+    let at = "[prefilter.xdp]\ninterface = \"lo\"\nmode = \"generic\"\n";
+    refused(
+        &format!("backend = \"software\"\n{at}"),
+        &["table xdp", "backend = \"xdp\""],
+    );
+    if !cfg!(feature = "rtl-sim") {
+        refused("backend = \"rtl\"\n", &["no backend \"rtl\"", "--features rtl-sim"]);
+    }
+    if cfg!(feature = "xdp") {
+        refused("backend = \"xdp\"\n", &["table xdp", "interface", "mode"]);
+        refused(&format!("backend = \"xdp\"\n{at}"), &["sessions with a link"]);
+    } else {
+        refused(
+            &format!("backend = \"xdp\"\n{at}"),
+            &["no backend \"xdp\"", "--features xdp"],
+        );
+    }
+}
+
 const AFXDP: &str = "interface = \"eth1\"\nqueue = 0\nmode = \"auto\"\nframes = 1024\nfallback = false\n";
 
 #[test]

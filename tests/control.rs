@@ -370,6 +370,25 @@ fn a_day_that_begins_while_running_ends_orders_and_starts_numbers_anew_on_every_
 }
 
 #[test]
+fn how_the_prefilters_stand_is_shown_for_people_and_programs() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.orders(), 2);
+    let status = ["prefilter", "status", "-c", "gateway.toml"];
+    let (is_done, text) = desk.market.run(&status);
+    assert!(is_done.success(), "{text}");
+    for shard in 0..2 {
+        let lines =
+            format!("shard {shard}, software: sound; limits of generation 1\n  1 judged, 1 passed, 0 refused\n");
+        assert!(text.contains(&lines), "{text}");
+    }
+    desk.done(&["set", "class", "default", "max_quantity_lots", "900"]);
+    let (_, json) = desk.market.run(&[&status[..], &["--json"]].concat());
+    let of_first = r#"{"prefilter":{"shard":0,"backend":"software","generation":2,"fault":null,"received":1,"#;
+    assert!(json.contains(of_first), "{json}");
+    assert!(json.contains(r#""reasons":{"FIELD":0,"#), "{json}");
+}
+
+#[test]
 fn answers_are_laid_out_for_people_unless_json_is_asked_for() {
     let mut desk = Desk::new();
     assert_eq!(desk.orders(), 2);

@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use text::Table;
 
 /// Asks a running gateway, at the `[control]` socket of its config: limits, kill switches, mass cancels, sessions, open
@@ -195,19 +195,23 @@ struct LimitArg {
 
 /// Asks, and prints the answers.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let config = Config::load(&args.config)?;
-    let Some(path) = config.control else {
+    ask(&args.config, &args.ask.request(), args.json)
+}
+
+/// Asks the gateway of this config, and prints its answers for people or as they are.
+pub(crate) fn ask(config: &Path, request: &Request, json: bool) -> Result<(), Failure> {
+    let Some(path) = Config::load(config)?.control else {
         return Err(Failure::new(format!(
             "{} has no [control] socket, so its gateway takes no orders of operators",
-            args.config.display()
+            config.display()
         )));
     };
     let mut stream = UnixStream::connect(&path)
         .map_err(|error| Failure::new(format!("no gateway listens at {}: {error}", path.display())))?;
-    let request = serde_json::to_string(&args.ask.request())?;
+    let request = serde_json::to_string(request)?;
     writeln!(stream, "{request}")?;
     stream.shutdown(Shutdown::Write)?;
-    match print(BufReader::new(stream), args.json)? {
+    match print(BufReader::new(stream), json)? {
         Some(Reply::Done { .. }) => Ok(()),
         Some(Reply::Refused { reason }) => Err(Failure::new(format!("the gateway refused: {reason}"))),
         _ => Err(Failure::new("the gateway ended before it had answered")),

@@ -50,6 +50,7 @@ impl Table {
                 let difference = difference.as_deref().unwrap_or("nothing");
                 writeln!(out, "shard {shard}: {open_orders} open orders, {difference} differs")
             }
+            Reply::Prefilter { .. } => prefilter(reply, out),
             Reply::Done { number: Some(number) } => writeln!(out, "done: order {number} of the desk"),
             Reply::Done { number: None } | Reply::Refused { .. } => Ok(()),
         }
@@ -86,6 +87,44 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// A pre-filter: how it stands, and what it counted.
+fn prefilter(reply: &Reply, out: &mut impl Write) -> io::Result<()> {
+    let Reply::Prefilter {
+        shard,
+        backend,
+        generation,
+        fault,
+        received,
+        passed,
+        refused,
+        reasons,
+        refused_unjudged,
+        left_to_software,
+        unjudged,
+    } = reply
+    else {
+        return Ok(());
+    };
+    let health = fault
+        .as_ref()
+        .map_or_else(|| "sound".to_owned(), |fault| format!("AT FAULT: it {fault}"));
+    writeln!(
+        out,
+        "shard {shard}, {backend}: {health}; limits of generation {generation}"
+    )?;
+    writeln!(out, "  {received} judged, {passed} passed, {refused} refused")?;
+    for (reason, count) in reasons.iter().filter(|&(_, &count)| count > 0) {
+        writeln!(out, "  {reason:8} {count}")?;
+    }
+    if refused_unjudged + left_to_software > 0 {
+        writeln!(
+            out,
+            "  not judged: {refused_unjudged} refused, {left_to_software} left to the software; {unjudged} of them came past it while sound"
+        )?;
+    }
+    Ok(())
 }
 
 const ORDER: [&str; 12] = [

@@ -15,7 +15,7 @@ use feeds::{Pace, Replay, ReplayConfig, UdpPublisherConfig, UdpReceiver, UdpRece
 use latency::clock::Clock;
 use latency::report::Report;
 use latency::{Floor, FloorLeg, Percentiles, Protocol, Recorder, Recording};
-use setup::{LinkKind, Setup};
+use setup::{LinkKind, PrefilterKind, Setup};
 use sim::client::{Accounting, Client, ClientConfig, Traded};
 use sim::exchange::{Exchange, ExchangeConfig};
 use sim::lossy::{LossSwitch, Lossy};
@@ -42,6 +42,11 @@ pub(crate) struct Args {
     /// What the gateway reaches the exchange over.
     #[arg(long, value_enum, default_value = "ltp")]
     link: LinkKind,
+
+    /// What judges orders before the gateway's risk checks: the RTL in simulation judges all, the program in the kernel those
+    /// of the native client, which then come over LTP. It needs a build with the feature, and xdp root.
+    #[arg(long, value_enum, default_value = "software")]
+    prefilter: PrefilterKind,
 
     /// Where the report goes.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -106,18 +111,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         args.link.title()
     ));
 
-    let floors = floors(cpus, args.link)?;
-    let config = Config::parse(
-        &setup.gateway(args.link, Some(cpus.shard), Some(cpus.others), cpus.are_two()),
-        &setup.folder,
-    )?;
-    let outcome = play(args, &setup, config, cpus, clock, &floors)?;
+    let config = gateway_config(args, &setup, cpus)?;
+    let floors = floors(cpus, args)?;
+    let (outcome, judged) = play(args, &setup, config, cpus, clock, &floors)?;
     let replayed = replayed(args, &setup, cpus)?;
-    conclude(args, &setup, cpus, &outcome, &replayed)
+    conclude(args, &setup, cpus, &outcome, &judged, &replayed)
+}
+
+fn gateway_config(args: &Args, setup: &Setup, cpus: Cpus) -> Result<Config, Failure> {
+    let text = setup.gateway(
+        args.link,
+        args.prefilter,
+        Some(cpus.shard),
+        Some(cpus.others),
+        cpus.are_two(),
+    );
+    Ok(Config::parse(&text, &setup.folder)?)
 }
 
 /// The bare round trips on the sockets of this run, before it begins.
-fn floors(cpus: Cpus, link: LinkKind) -> Result<Vec<Floor>, Failure> {
+fn floors(cpus: Cpus, args: &Args) -> Result<Vec<Floor>, Failure> {
     if !cpus.are_two() {
         return Ok(Vec::new());
     }
@@ -125,7 +138,7 @@ fn floors(cpus: Cpus, link: LinkKind) -> Result<Vec<Floor>, Failure> {
     let percentiles = |trips: Vec<u64>| Percentiles::of_durations(&trips);
     let tcp = percentiles(net::floor::tcp_round_trip(cpus.shard, cpus.others, FLOOR_ROUND_TRIPS)?);
     let udp = percentiles(net::floor::udp_round_trip(cpus.shard, cpus.others, FLOOR_ROUND_TRIPS)?);
-    let (venue, venue_name) = match link {
+    let (venue, venue_name) = match args.link {
         LinkKind::Ltp => (&udp, "UDP loopback"),
         LinkKind::Tcp => (&tcp, "TCP loopback"),
     };
@@ -134,7 +147,12 @@ fn floors(cpus: Cpus, link: LinkKind) -> Result<Vec<Floor>, Failure> {
         .flat_map(|protocol| {
             [
                 Floor::of_round_trips(FloorLeg::Feed, protocol, "UDP loopback", &udp),
-                Floor::of_round_trips(FloorLeg::Client, protocol, "TCP loopback", &tcp),
+                match protocol {
+                    Protocol::Native if args.prefilter.is_before_the_socket() => {
+                        Floor::of_round_trips(FloorLeg::Client, protocol, "UDP loopback", &udp)
+                    }
+                    _ => Floor::of_round_trips(FloorLeg::Client, protocol, "TCP loopback", &tcp),
+                },
                 Floor::of_round_trips(FloorLeg::Venue, protocol, venue_name, venue),
             ]
         })
@@ -149,7 +167,7 @@ fn play(
     cpus: Cpus,
     clock: Clock,
     floors: &[Floor],
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Judged), Failure> {
     let mut recording = Recording::create(&setup.folder.join("recording"), "demo", &header(args, cpus, clock))?;
     for floor in floors {
         recording.write(*floor)?;
@@ -157,6 +175,7 @@ fn play(
     let gateway_recorder = recording.recorder(RING_RECORDS);
     let gateway = Gateway::prepare(config, clock)?;
     let status = Arc::clone(&gateway.statuses()[0]);
+    let judged = Arc::clone(&status);
     let prices = PriceFeed::open(gateway.config(), gateway.references())?.expect("the demo's config has a feed");
     let (_door, mut shards) = gateway.open()?;
     let shard = shards.pop().expect("the demo's config has a shard");
@@ -166,7 +185,7 @@ fn play(
     let parts = StageParts {
         exchange: ExchangeConfig::parse(&setup.exchange(args.link), &setup.folder)?,
         fix: ClientConfig::parse(&setup.fix_client(), &setup.folder)?,
-        native: ClientConfig::parse(&setup.native_client(), &setup.folder)?,
+        native: ClientConfig::parse(&setup.native_client(args.prefilter), &setup.folder)?,
         replay: replay_config(setup),
         ticks: ticks_config(setup),
         traded: traded(setup),
@@ -190,9 +209,34 @@ fn play(
     for thread in running {
         thread.stop()?;
     }
-    receiver
+    let outcome = receiver
         .recv()
-        .map_err(|_| Failure::new("the demo ended without a result"))
+        .map_err(|_| Failure::new("the demo ended without a result"))?;
+    Ok((outcome, Judged::of(&judged, args.prefilter)))
+}
+
+/// What the pre-filter did.
+struct Judged {
+    /// Orders that it judged, and refused.
+    counts: (u64, u64),
+    unjudged: u64,
+    backend: PrefilterKind,
+}
+
+impl Judged {
+    fn of(status: &::gateway::status::Status, backend: PrefilterKind) -> Self {
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let outside = &status.outside;
+        let counts = match backend {
+            PrefilterKind::Software => (load(&status.filter_received), load(&status.filter_refused)),
+            PrefilterKind::Rtl | PrefilterKind::Xdp => (load(&outside.received), load(&outside.refused)),
+        };
+        Self {
+            counts,
+            unjudged: load(&outside.unjudged),
+            backend,
+        }
+    }
 }
 
 /// What a stage is built of, on its own thread.
@@ -367,8 +411,7 @@ struct Replayed {
 /// Runs both journals through the same code again.
 fn replayed(args: &Args, setup: &Setup, cpus: Cpus) -> Result<Replayed, Failure> {
     say("replaying the journals");
-    let text = setup.gateway(args.link, Some(cpus.shard), Some(cpus.others), cpus.are_two());
-    let config = Config::parse(&text, &setup.folder)?;
+    let config = gateway_config(args, setup, cpus)?;
     let exchange_config = ExchangeConfig::parse(&setup.exchange(args.link), &setup.folder)?;
     Ok(Replayed {
         gateway: replay::verify(&config, ShardId(0)).map_err(|error| error.to_string()),
@@ -377,7 +420,14 @@ fn replayed(args: &Args, setup: &Setup, cpus: Cpus) -> Result<Replayed, Failure>
 }
 
 /// Prints what came out, writes the report, and fails when one order is unaccounted for.
-fn conclude(args: &Args, setup: &Setup, cpus: Cpus, outcome: &Outcome, replayed: &Replayed) -> Result<(), Failure> {
+fn conclude(
+    args: &Args,
+    setup: &Setup,
+    cpus: Cpus,
+    outcome: &Outcome,
+    judged: &Judged,
+    replayed: &Replayed,
+) -> Result<(), Failure> {
     let mut report = Report::load(&[setup.folder.join("recording")], false)?;
     if !cpus.are_two() {
         report.add_warning(
@@ -399,6 +449,17 @@ fn conclude(args: &Args, setup: &Setup, cpus: Cpus, outcome: &Outcome, replayed:
     match &replayed.exchange {
         Ok(records) => report.add_fact("exchange journal replayed", format!("identical: {records} records")),
         Err(error) => report.add_problem(format!("exchange journal: {error}")),
+    }
+    let (received, refused) = judged.counts;
+    report.add_fact(
+        format!("pre-filter, {}", judged.backend.name()),
+        format!("{received} orders judged, {refused} refused"),
+    );
+    if received == 0 || refused == 0 || judged.unjudged > 0 {
+        report.add_problem(format!(
+            "pre-filter: {received} orders judged and {refused} refused, {} not judged",
+            judged.unjudged
+        ));
     }
     let dropped = outcome.dropped;
     report.add_fact(
@@ -478,7 +539,12 @@ fn header(args: &Args, cpus: Cpus, clock: Clock) -> latency::Header {
     let idle = if cpus.are_two() { "spin" } else { "backoff" };
     let mut header = recording::header("demo", &clock, placement, idle);
     header.transports = vec![
-        "clients: TCP loopback".to_owned(),
+        if args.prefilter.is_before_the_socket() {
+            "clients: FIX over TCP loopback, native over LTP loopback"
+        } else {
+            "clients: TCP loopback"
+        }
+        .to_owned(),
         format!("venue: {} loopback", args.link.title()),
         "feed: MoldUDP64 loopback".to_owned(),
     ];

@@ -25,6 +25,7 @@ pub(super) struct Setup {
 pub(super) struct Ports {
     pub(super) fix: SocketAddr,
     pub(super) native: SocketAddr,
+    pub(super) native_link: SocketAddr,
     pub(super) feed: SocketAddr,
     pub(super) prices: SocketAddr,
     pub(super) ticks: SocketAddr,
@@ -40,6 +41,17 @@ pub(super) enum LinkKind {
     Ltp,
     /// Tuned TCP.
     Tcp,
+}
+
+/// What judges orders before the gateway's risk checks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(super) enum PrefilterKind {
+    /// The shard's own filter alone.
+    Software,
+    /// The RTL in simulation before it.
+    Rtl,
+    /// The program in the kernel before it.
+    Xdp,
 }
 
 /// The sample feed, part of the program: the demo needs no other file.
@@ -87,6 +99,7 @@ impl Setup {
     pub(super) fn gateway(
         &self,
         link: LinkKind,
+        prefilter: PrefilterKind,
         shard_cpu: Option<usize>,
         other_cpu: Option<usize>,
         spins: bool,
@@ -94,6 +107,7 @@ impl Setup {
         let Ports {
             fix,
             native,
+            native_link,
             feed,
             prices,
             venue,
@@ -142,11 +156,18 @@ open_orders = 65_536
 positions = 4_096
 own_books = 4_096
 crossing_messages = 1_024
-"#,
+[prefilter]
+{prefilter}"#,
+            prefilter = prefilter.table(),
             transport = link.name(),
             login = link.login(),
         );
-        for (id, session) in [(1, FIX_SESSION), (2, NATIVE_SESSION)] {
+        let native_session = if prefilter.is_before_the_socket() {
+            format!("{LINK_SESSION}listen = \"{native_link}\"\n")
+        } else {
+            NATIVE_SESSION.to_owned()
+        };
+        for (id, session) in [(1, FIX_SESSION), (2, &native_session)] {
             // Writing to a String does not fail.
             let _: Result<_, _> = write!(
                 text,
@@ -213,14 +234,18 @@ dead_after_ms = 1000
     }
 
     /// `client-native.toml`: it trades the second half, so that no tick triggers both.
-    pub(super) fn native_client(&self) -> String {
-        let login = "[native]\nuser = \"trader\"\npassword = \"secret\"";
+    pub(super) fn native_client(&self, prefilter: PrefilterKind) -> String {
+        let (gateway, login) = if prefilter.is_before_the_socket() {
+            (self.ports.native_link, CLIENT_LINK)
+        } else {
+            (self.ports.native, "[native]\nuser = \"trader\"\npassword = \"secret\"")
+        };
         let rows = if self.instruments.len() == 1 {
             &self.instruments[..]
         } else {
             &self.instruments[self.half()..]
         };
-        self.client(self.ports.native, 2, login, rows)
+        self.client(gateway, 2, login, rows)
     }
 
     fn half(&self) -> usize {
@@ -285,6 +310,56 @@ resend_messages = 65_536
 send_buffer_bytes = 4_194_304
 "#;
 
+/// The native session when its orders come by datagrams. Its client may leave a window unacknowledged, of which each open
+/// order has eight.
+const LINK_SESSION: &str = r#"[[sessions]]
+id = 2
+protocol = "native"
+shard = 0
+user = "trader"
+accounts = [2]
+owner = 2
+max_open_orders = 4_096
+[sessions.link]
+window_messages = 32_768
+heartbeat_ms = 10
+dead_after_ms = 1000
+"#;
+
+const CLIENT_LINK: &str = r#"[link]
+journal = "client-journal"
+window_messages = 32_768
+heartbeat_ms = 10
+dead_after_ms = 1000
+"#;
+
+impl PrefilterKind {
+    /// Whether it judges datagrams, so that the native client must send some.
+    pub(super) fn is_before_the_socket(self) -> bool {
+        self == Self::Xdp
+    }
+
+    /// As the config names it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Software => "software",
+            Self::Rtl => "rtl",
+            Self::Xdp => "xdp",
+        }
+    }
+
+    /// `[prefilter]`, without its head.
+    const fn table(self) -> &'static str {
+        match self {
+            Self::Software => "backend = \"software\"\n",
+            Self::Rtl => "backend = \"rtl\"\non_fault = \"reject\"\n",
+            Self::Xdp => {
+                "backend = \"xdp\"\non_fault = \"reject\"\n[prefilter.xdp]\ninterface = \"lo\"\nmode = \"generic\"\n"
+            }
+        }
+    }
+}
+
 impl LinkKind {
     const fn name(self) -> &'static str {
         match self {
@@ -319,7 +394,7 @@ impl Ports {
             .map(|_| TcpListener::bind(any))
             .collect::<Result<Vec<_>, _>>()
             .map_err(no_port)?;
-        let udp = (0..6)
+        let udp = (0..7)
             .map(|_| UdpSocket::bind(any))
             .collect::<Result<Vec<_>, _>>()
             .map_err(no_port)?;
@@ -342,6 +417,7 @@ impl Ports {
             history: udp[3],
             history_requests: udp[4],
             venue: udp[5],
+            native_link: udp[6],
         })
     }
 }

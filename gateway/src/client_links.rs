@@ -212,14 +212,16 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
             };
             client.watch.on_event(now, &event, &client.link);
             match event {
-                LinkEvent::Message { length, .. } => {
+                LinkEvent::Message { sequence, length } => {
                     let message = &message[..length];
                     live.received();
+                    live.outside.arrived(session, sequence, message);
                     live.append(&Record::ClientMessage { session, message });
                     shard.on_client_message(now, session, message, live);
                 }
                 LinkEvent::Up => {
                     client.since = Some(now);
+                    live.outside.flow(session, client.link.flow());
                     live.append(&Record::SessionUp { session });
                     shard.on_session_up(now, session, live);
                 }
@@ -245,6 +247,7 @@ fn down<L: Link>(index: usize, shard: &mut Shard, live: &mut Live<L>) {
     let client = &mut live.client_links.links[index];
     if client.since.take().is_some() {
         let session = client.session;
+        live.outside.flow(session, None);
         live.append(&Record::SessionDown { session });
         shard.on_session_down(live.now, session, live);
     }

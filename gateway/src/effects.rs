@@ -1,13 +1,14 @@
 //! The seam between what a shard decides and the world it decides for.
 
 use crate::crossing::Lane;
+use crate::instruments::Instruments;
 use crate::places::InstrumentPlace;
 use latency::Tap;
-use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
+use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
 use proto::fix::{CloseReason, Recall};
 use types::{
     Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, Request, SequenceNumber, SessionId,
-    ShardId, VenueId,
+    ShardId, Timestamp, VenueId,
 };
 
 /// All that a shard asks of the world, and all that it does to it.
@@ -18,6 +19,15 @@ use types::{
 pub trait Effects {
     /// The order at hand has passed a tap.
     fn stamp(&mut self, tap: Tap);
+
+    /// Asks the backend of the pre-filter beside the shard's own, where there is one.
+    ///
+    /// # Errors
+    /// Why it refuses the order.
+    fn prefilter(&mut self, now: Timestamp, place: InstrumentPlace, order: &NewOrder) -> Result<(), Reason>;
+
+    /// The limits that such a backend holds too have changed.
+    fn prefilter_limits(&mut self, instruments: &Instruments, orders: &Orders);
 
     /// A newer best bid and offer than `known`, if there is one.
     fn reference(&mut self, place: InstrumentPlace, instrument: InstrumentId, known: &Bbo) -> Option<Bbo>;

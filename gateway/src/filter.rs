@@ -6,6 +6,7 @@
 
 use crate::config::Config;
 use crate::instruments::Instruments;
+use crate::outside::{Fallback, FilterView};
 use crate::places::InstrumentPlace;
 use orders::{Limit, LimitScope, LimitValue, Orders};
 use prefilter::{Caps, Control, Counters, Kind, Order, PreFilter, SessionLimits, Software, SymbolLimits};
@@ -91,6 +92,17 @@ impl Filter {
     pub(crate) const fn counters(&self) -> &Counters {
         self.0.counted()
     }
+
+    /// How it stands. It has no faults.
+    pub(crate) fn view(&self) -> FilterView {
+        FilterView {
+            backend: "software",
+            generation: self.0.generation(),
+            counters: *self.0.counted(),
+            fault: None,
+            fallback: Fallback::default(),
+        }
+    }
 }
 
 /// Bytes of a shard's filter.
@@ -99,7 +111,7 @@ pub(crate) fn memory_bytes(config: &Config) -> usize {
 }
 
 /// `None`, and so nothing passes, for an instrument without a limit.
-fn limits(orders: &Orders, id: InstrumentId) -> Option<SymbolLimits> {
+pub(crate) fn limits(orders: &Orders, id: InstrumentId) -> Option<SymbolLimits> {
     let LimitValue::Count(max_quantity) = orders.limit(LimitScope::Instrument(id), Limit::MaxQuantity)? else {
         return None;
     };

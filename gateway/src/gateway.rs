@@ -409,6 +409,8 @@ impl PreparedShard {
             _seekers: seekers,
         };
         begin.apply(&mut worker.shard, &mut worker.live);
+        // With the limits that the journal and its beginning left.
+        worker.live.outside = worker.shard.open_outside(&config)?;
         Ok(worker)
     }
 }

@@ -82,6 +82,7 @@ impl Harness {
             harness.live.append(&Record::VenueUp { venue: venue.id });
             harness.shard.on_venue_up(harness.live.now, venue.id, &mut harness.live);
         }
+        harness.live.outside = harness.shard.open_outside(config)?;
         Ok(harness)
     }
 

@@ -8,7 +8,7 @@ use types::{Bbo, Instrument, InstrumentId, Price, Quote, Symbol};
 
 /// All instruments, those of other shards included.
 #[derive(Debug)]
-pub(crate) struct Instruments {
+pub struct Instruments {
     places: Places,
     /// By [`InstrumentPlace`].
     entries: Vec<Entry>,

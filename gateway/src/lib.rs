@@ -27,6 +27,7 @@ mod line_limit;
 mod live;
 pub mod memory;
 mod outbox;
+mod outside;
 pub mod places;
 mod recall;
 pub mod record;

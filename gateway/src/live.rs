@@ -5,11 +5,13 @@ use crate::client_output::ClientOutputs;
 use crate::config::{Config, VenueConfig};
 use crate::crossing::{Crossing, Lane};
 use crate::effects::{Destination, Effects, Purpose};
+use crate::instruments::Instruments;
 use crate::limits::{
     CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ORDERS_HELD, MAX_REPORT_LENGTH,
     NOTICES_RESERVED, RECORD_OVERHEAD_BYTES, REPORTS_HELD_A_TURN, REPORTS_RESERVED_AN_ORDER,
 };
 use crate::line_limit::LineLimit;
+use crate::outside::Outside;
 use crate::places::InstrumentPlace;
 use crate::recall::{Recalls, Stream};
 use crate::record::{RECORD_VERSION, Record};
@@ -21,7 +23,7 @@ use latency::clock::Clock;
 use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
 use net::link::LinkWatch;
-use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
+use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
 use proto::fix::{CloseReason, Recall};
 use types::{
     Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId, ShardId,
@@ -62,6 +64,8 @@ pub(crate) struct Live<L> {
     recording: Recording,
     /// Of the lines that clients can cause.
     pub(crate) lines: LineLimit,
+    /// The backend of the pre-filter beside the shard's own.
+    pub(crate) outside: Outside,
 }
 
 /// What was sent to a venue.
@@ -168,6 +172,7 @@ impl<L: Link> Live<L> {
             held: 0,
             recording,
             lines: LineLimit::default(),
+            outside: Outside::None,
         }
     }
 
@@ -302,6 +307,17 @@ impl<L: Link> Effects for Live<L> {
         let bbo = self.references.load_newer(place, seen).filter(|bbo| bbo != known)?;
         self.append(&Record::Reference { instrument, bbo });
         Some(bbo)
+    }
+
+    fn prefilter(&mut self, now: Timestamp, place: InstrumentPlace, order: &NewOrder) -> Result<(), Reason> {
+        match self.outside.judge(now, place, order) {
+            Ok(()) => Ok(()),
+            Err(reason) => self.refused(reason),
+        }
+    }
+
+    fn prefilter_limits(&mut self, instruments: &Instruments, orders: &Orders) {
+        self.outside.load(instruments, orders);
     }
 
     fn reserve_room(&mut self, session: SessionId, destination: Destination, purpose: Purpose) -> Result<(), Reason> {

@@ -8,13 +8,14 @@ use crate::config::{Config, SessionConfig, ShardConfig, VenueConfig};
 use crate::config_limits::{self, SaidLimits, ScopeLimits};
 use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects, Purpose};
+use crate::instruments::Instruments;
 use crate::places::InstrumentPlace;
 use crate::record::{RECORD_VERSION, Record};
 use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
 use journal::{JournalError, JournalReader, SentIndex};
 use latency::Tap;
-use orders::{AccountPlace, Limit, LimitValue, Need, Stake};
+use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
 use proto::fix::{CloseReason, Recall};
 use proto::journal::Kind;
 use std::collections::VecDeque;
@@ -125,6 +126,8 @@ struct Replay<'a> {
     tail: Vec<(u16, Vec<u8>)>,
     divergence: Option<Divergence>,
     summary: Summary,
+    /// A backend stands beside the shard's own pre-filter, and what it did not judge is refused.
+    refuses_unjudged: bool,
 }
 
 /// The journal, read one record ahead.
@@ -339,6 +342,7 @@ impl<'a> Replay<'a> {
                 hash: FNV_OFFSET,
                 ..Summary::default()
             },
+            refuses_unjudged: config.prefilter.refuses_unjudged(),
         })
     }
 
@@ -379,11 +383,16 @@ impl<'a> Replay<'a> {
     /// again by the first input to come. That it waited is then an answer like any other, or the next replay would send it.
     fn has_room(&mut self, reason: Reason) -> bool {
         if self.tape.at_end {
-            let (kind, head, _) = Record::Refused { reason }.encode();
-            self.tail.push((kind as u16, head.as_slice().to_vec()));
+            self.keep_answer(&Record::Refused { reason });
             return false;
         }
         self.refusal().is_none()
+    }
+
+    /// An answer that the journal is still to have.
+    fn keep_answer(&mut self, answer: &Record<'_>) {
+        let (kind, head, _) = answer.encode();
+        self.tail.push((kind as u16, head.as_slice().to_vec()));
     }
 
     /// An output came out: the journal has the same, or has ended.
@@ -445,6 +454,18 @@ impl Effects for Replay<'_> {
             }
         }
     }
+
+    fn prefilter(&mut self, _: Timestamp, _: InstrumentPlace, _: &NewOrder) -> Result<(), Reason> {
+        // Past the end nobody knows what the backend said: what was to be refused then is.
+        if self.tape.at_end && self.refuses_unjudged {
+            let reason = Reason::Killed;
+            self.keep_answer(&Record::Refused { reason });
+            return Err(reason);
+        }
+        self.refusal().map_or(Ok(()), Err)
+    }
+
+    fn prefilter_limits(&mut self, _: &Instruments, _: &Orders) {}
 
     fn reserve_room(&mut self, _: SessionId, _: Destination, _: Purpose) -> Result<(), Reason> {
         self.refusal().map_or(Ok(()), Err)

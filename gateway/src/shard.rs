@@ -16,9 +16,11 @@ use crate::effects::{Destination, Effects, Purpose};
 use crate::filter::Filter;
 use crate::instruments::Instruments;
 use crate::limits::{MAX_QUEUED_A_TURN, MAX_VENUES};
+use crate::outside::Outside;
 use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
+use net::SetupError;
 use orders::{AccountPlace, Orders, QueuedVerdict, Report, Sink, Stake, WaitingVerdict};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
@@ -178,6 +180,7 @@ impl Shard {
         order: &NewOrder,
         effects: &mut E,
     ) -> Result<OrderId, Reason> {
+        effects.prefilter(now, place, order)?;
         self.filter.judge(now, place, order)?;
         let reference = self.instruments.reference(place, effects);
         let checked = self.orders.check_risk(now, order, reference)?;
@@ -501,6 +504,19 @@ impl Shard {
     #[must_use]
     pub const fn orders(&self) -> &Orders {
         &self.orders
+    }
+
+    /// The shard's own pre-filter.
+    pub(crate) const fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Builds the backend of the pre-filter that the config chose, with the limits in force.
+    ///
+    /// # Errors
+    /// It cannot be had, or does not do as it is told.
+    pub(crate) fn open_outside(&self, config: &Config) -> Result<Outside, SetupError> {
+        Outside::open(config, &self.instruments, &self.orders)
     }
 
     /// What the pre-filter has counted.

@@ -3,6 +3,7 @@
 
 use crate::clients::Clients;
 use crate::live::Live;
+use crate::outside::FilterView;
 use crate::shard::Shard;
 use net::Link;
 use net::link::LinkCounters;
@@ -50,6 +51,8 @@ pub struct Status {
     pub filter_received: AtomicU64,
     /// New orders that it refused; by reason they are among the others in `refused`.
     pub filter_refused: AtomicU64,
+    /// Of the pre-filter's backend beside the shard's own; zeros without one.
+    pub outside: OutsideStatus,
     /// Reports of venues that contradict what is known.
     pub anomalies: AtomicU64,
     /// Bytes appended to the journal.
@@ -105,6 +108,19 @@ pub struct LinkStatus {
     pub duplicates: AtomicU64,
 }
 
+/// The numbers of a backend of the pre-filter.
+#[derive(Default, Debug)]
+pub struct OutsideStatus {
+    /// Messages that it judged.
+    pub received: AtomicU64,
+    /// Of those, refused.
+    pub refused: AtomicU64,
+    /// New orders that it did not judge: refused, or left to the shard's own.
+    pub unjudged: AtomicU64,
+    /// Whether it is at fault.
+    pub is_faulty: AtomicBool,
+}
+
 /// How often a shard writes its numbers.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
 
@@ -131,6 +147,7 @@ impl Status {
             refused: Reason::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
             filter_received: AtomicU64::new(0),
             filter_refused: AtomicU64::new(0),
+            outside: OutsideStatus::default(),
             anomalies: AtomicU64::new(0),
             journal_position: AtomicU64::new(0),
         }
@@ -211,6 +228,16 @@ impl Status {
                 .sum(),
         );
         set(&self.journal_position, live.journal.position());
+    }
+}
+
+impl OutsideStatus {
+    pub(crate) fn write(&self, view: &FilterView) {
+        let set = |counter: &AtomicU64, value: u64| counter.store(value, Ordering::Relaxed);
+        set(&self.received, view.counters.received);
+        set(&self.refused, view.counters.refused);
+        set(&self.unjudged, view.fallback.refused + view.fallback.to_software);
+        self.is_faulty.store(view.fault.is_some(), Ordering::Relaxed);
     }
 }
 

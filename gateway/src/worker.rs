@@ -53,18 +53,26 @@ impl<L: Link> Component for Worker<L> {
         }
         self.send();
         if self.schedule.is_due(now) {
-            self.status.write(&self.live, &self.shard, &self.clients);
+            self.live.outside.beat();
+            self.write_status();
         }
         is_busy
     }
 
     fn finish(&mut self) {
-        self.status.write(&self.live, &self.shard, &self.clients);
+        self.write_status();
         self.status.summarize(&self.live);
     }
 }
 
 impl<L: Link> Worker<L> {
+    fn write_status(&mut self) {
+        self.status.write(&self.live, &self.shard, &self.clients);
+        if let Some(view) = self.live.outside.view() {
+            self.status.outside.write(&view);
+        }
+    }
+
     /// Whether whatever an input may cause has room: in the journal, and on the way to every other shard.
     fn may_take_inputs(&self) -> bool {
         let has_room = |crossing: &crate::crossing::Crossing| crossing.room(Lane::Reports) >= REPORTS_RESERVED_AN_INPUT;

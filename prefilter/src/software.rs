@@ -98,6 +98,12 @@ impl Software {
         &self.counters
     }
 
+    /// Of the limits in force.
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// Judges one order and counts it. An order that passes is charged to its session's rate.
     #[inline]
     pub fn judge(&mut self, now: Timestamp, order: &Order) -> Judgement {

@@ -2,7 +2,7 @@
 
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
-    SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, raw, risk, sessions, structure::Structure, tls,
+    SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, prefilter, raw, risk, sessions, structure::Structure, tls,
 };
 use crate::limits::{
     CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH,
@@ -71,6 +71,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         let built = Orders::new(of_shard).map_err(|error| ConfigError(error.to_string()))?;
         order_table_bytes += built.memory();
     }
+    let prefilter = prefilter::check(raw.prefilter.as_ref(), &instruments, &sessions, shards.len())?;
     let crossing_messages = crossing_messages(raw.capacity.crossing_messages, shards.len())?;
     let mut config = Config {
         instruments,
@@ -89,6 +90,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         shards,
         venues,
         sessions,
+        prefilter,
         dictionaries,
         crossing_messages,
         orders,

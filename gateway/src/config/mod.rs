@@ -11,6 +11,7 @@ mod fix;
 mod fnv;
 mod left_out;
 mod networks;
+mod prefilter;
 mod raw;
 mod risk;
 mod sessions;
@@ -24,6 +25,7 @@ pub(crate) use credentials::Secret;
 pub use left_out::LeftOut;
 pub use networks::AllowList;
 use orders::{OrdersConfig, SelfMatch};
+pub use prefilter::{OnFault, PrefilterBackend, PrefilterConfig, XdpFilter, XdpMode};
 use proto::fix::Version;
 use proto::fix::dictionary::Dictionaries;
 use std::net::SocketAddr;
@@ -61,6 +63,8 @@ pub struct Config {
     pub venues: Vec<VenueConfig>,
     /// The client sessions.
     pub sessions: Vec<SessionConfig>,
+    /// The backend of the pre-filter.
+    pub prefilter: PrefilterConfig,
     /// What messages of FIX sessions are checked against.
     pub dictionaries: Dictionaries,
     /// Messages that a ring between two shards holds.

@@ -1,6 +1,6 @@
 //! The config file as it is written: one struct a table, unknown keys refused, units in the keys.
 
-use super::risk;
+use super::{prefilter, risk};
 use net::link::{LinkTable, VenueLinkTable};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ pub(super) struct Gateway {
     #[serde(default)]
     pub(super) routes: Vec<Route>,
     pub(super) risk: Risk,
+    pub(super) prefilter: Option<prefilter::Prefilter>,
     pub(super) first_stage: Option<FirstStage>,
     pub(super) capacity: Capacity,
 }

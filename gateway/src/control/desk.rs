@@ -76,6 +76,13 @@ impl Desk {
                 self.answer(Answer::Done(Ok(())));
             }
             Question::Killed(scope) => self.killed(scope, shard),
+            Question::Prefilter => {
+                self.answer(Answer::Prefilter(shard.filter().view()));
+                if let Some(view) = live.outside.view() {
+                    self.answer(Answer::Prefilter(view));
+                }
+                self.answer(Answer::Done(Ok(())));
+            }
             Question::Orders(session) => self.begin(List::Orders(session)),
             Question::Sessions => self.begin(List::Sessions),
             Question::Links => self.begin(List::Links),

@@ -28,6 +28,7 @@ pub(crate) use sessions::{Home, SessionView};
 pub use wire::{LimitScopeName, Reply, Request, Scope, Source};
 
 use crate::limits::{CONTROL_ANSWERS, CONTROL_ORDERS_REMEMBERED, CONTROL_QUESTIONS};
+use crate::outside::FilterView;
 use orders::{KillScope, LimitScope, OrderView, Stop};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;
@@ -45,6 +46,8 @@ pub(crate) enum Question {
     Audit,
     /// The kill switch of a scope.
     Killed(KillScope),
+    /// How the pre-filter stands.
+    Prefilter,
     /// All sessions.
     Sessions,
     /// All links.
@@ -67,6 +70,7 @@ pub(crate) enum Answer {
     Limit(LimitView),
     Session(SessionView),
     Link(LinkStanding),
+    Prefilter(FilterView),
     Done(Result<(), Refusal>),
 }
 

@@ -193,6 +193,7 @@ impl Server {
             Request::Audit => Job::Ask(Question::Audit),
             Request::Sessions => Job::Ask(Question::Sessions),
             Request::Links => Job::Ask(Question::Links),
+            Request::Prefilter => Job::Ask(Question::Prefilter),
             Request::Disable(session) => Job::Give(Action::Disable(SessionId(*session))),
             Request::Enable(session) => Job::Give(Action::Enable(SessionId(*session))),
             Request::Roll(day) => {
@@ -253,6 +254,7 @@ impl Server {
                     Answer::Limit(view) if index == 0 || matches!(view.scope, LimitScope::Instrument(_)) => {
                         tell(&Reply::limit(&view, &self.config))?;
                     }
+                    Answer::Prefilter(view) => tell(&Reply::prefilter(index, &view))?,
                     Answer::Session(view) => {
                         let (home, open_orders) = sessions.entry(view.session).or_insert((None, 0));
                         *home = home.or(view.home);
@@ -281,9 +283,12 @@ impl Server {
             Question::Check(action) | Question::Order(Order { action, .. }) => action.scope(),
             Question::Killed(scope) => (*scope).into(),
             Question::Limits(Some(scope)) => *scope,
-            Question::Orders(_) | Question::Limits(None) | Question::Sessions | Question::Links | Question::Audit => {
-                LimitScope::Firm
-            }
+            Question::Orders(_)
+            | Question::Limits(None)
+            | Question::Sessions
+            | Question::Links
+            | Question::Prefilter
+            | Question::Audit => LimitScope::Firm,
         };
         let name = names::scope_name(scope, &self.config);
         match (refusal, question) {

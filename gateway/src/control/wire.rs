@@ -4,8 +4,11 @@
 use super::names::{class_name, scope_name};
 use super::{Home, LimitView, LinkReply, Origin};
 use crate::config::{Config, ProtocolConfig, SessionConfig};
+use crate::outside::FilterView;
 use orders::{AuditError, KillScope, OrderView};
+use prefilter::Reasons;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use types::{AccountId, SessionId};
 
@@ -34,6 +37,8 @@ pub enum Request {
     Sessions,
     /// List the links to venues and clients.
     Links,
+    /// How the pre-filters stand.
+    Prefilter,
     /// Log a session's client out, and let it in no more.
     Disable(u16),
     /// Let it in again.
@@ -165,6 +170,31 @@ pub enum Reply {
     },
     /// A link to a venue or a client.
     Link(Box<LinkReply>),
+    /// A pre-filter: the shard's own, or the backend beside it.
+    Prefilter {
+        /// The shard.
+        shard: usize,
+        /// `software`, `rtl` or `xdp`.
+        backend: String,
+        /// Of the limits in force.
+        generation: u32,
+        /// What is wrong with it; `null`: it is sound.
+        fault: Option<String>,
+        /// Orders judged.
+        received: u64,
+        /// Of those, passed.
+        passed: u64,
+        /// Of those, refused.
+        refused: u64,
+        /// Orders refused, by reason.
+        reasons: BTreeMap<String, u64>,
+        /// New orders refused because the backend did not judge them.
+        refused_unjudged: u64,
+        /// New orders that it did not judge, left to the shard's own.
+        left_to_software: u64,
+        /// Of both, those that came past a backend that is sound.
+        unjudged: u64,
+    },
     /// A shard's recount.
     Audit {
         /// The shard.
@@ -297,6 +327,24 @@ impl Reply {
             next_received: home.next_received.map(|number| number.0),
             open_orders,
             refused: home.refused,
+        }
+    }
+
+    pub(super) fn prefilter(shard: usize, view: &FilterView) -> Self {
+        let counters = &view.counters;
+        let reasons = Reasons::NAMES.iter().zip(counters.reasons);
+        Self::Prefilter {
+            shard,
+            backend: view.backend.to_owned(),
+            generation: view.generation,
+            fault: view.fault.map(|fault| fault.to_string()),
+            received: counters.received,
+            passed: counters.passed,
+            refused: counters.refused,
+            reasons: reasons.map(|(&name, count)| (name.to_owned(), count)).collect(),
+            refused_unjudged: view.fallback.refused,
+            left_to_software: view.fallback.to_software,
+            unjudged: view.fallback.unjudged,
         }
     }
 

@@ -107,3 +107,59 @@ fn an_instrument_may_have_any_number_and_none_is_taken_for_another() {
     }
     assert_eq!(fixture.shard.filter_counters().passed, 4);
 }
+
+/// The RTL in simulation before the shard's own filter.
+#[cfg(feature = "rtl-sim")]
+mod rtl {
+    use super::*;
+
+    fn fixture() -> Fixture {
+        Fixture::with(
+            "[risk.classes.default]",
+            "[prefilter]\nbackend = \"rtl\"\non_fault = \"reject\"\n[risk.classes.default]",
+        )
+    }
+
+    #[test]
+    fn it_refuses_what_the_software_would_and_a_replay_decides_the_same() {
+        let mut fixture = fixture();
+        assert_eq!(answer(&mut fixture, &lots(1, 500)), None);
+        assert_eq!(answer(&mut fixture, &lots(2, 501)), Some(Reason::MaxQuantity));
+        let unknown = NewOrder {
+            instrument: InstrumentId(7),
+            ..buy(3)
+        };
+        assert_eq!(
+            answer(&mut fixture, &Request::New(unknown)),
+            Some(Reason::UnknownInstrument)
+        );
+        let software = *fixture.shard.filter_counters();
+        assert_eq!(
+            (software.received, software.refused),
+            (1, 0),
+            "the others never came to it"
+        );
+        let mut fixture = fixture.restart();
+        assert_eq!(answer(&mut fixture, &lots(4, 501)), Some(Reason::MaxQuantity));
+        assert_eq!(answer(&mut fixture, &lots(5, 1)), None);
+    }
+
+    #[test]
+    fn a_limit_that_is_changed_holds_for_the_next_order_and_over_a_restart() {
+        let mut fixture = fixture();
+        fixture.shard.control(&Order {
+            number: 1,
+            operator: 1,
+            action: Action::SetLimit {
+                scope: LimitScope::Instrument(ALFA),
+                limit: Limit::MaxQuantity,
+                value: LimitValue::Count(10),
+            },
+        });
+        assert_eq!(answer(&mut fixture, &lots(1, 11)), Some(Reason::MaxQuantity));
+        let mut fixture = fixture.restart();
+        assert_eq!(answer(&mut fixture, &lots(2, 11)), Some(Reason::MaxQuantity));
+        assert_eq!(answer(&mut fixture, &lots(3, 10)), None);
+        assert_eq!(fixture.shard.filter_counters().refused, 0);
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! The kind is looked at once a call, which the branch predictor knows beforehand.
 
-use super::{Link, LinkCounters, LinkEnd, LinkEvent, LinkView, LtpLink, Resume, TcpLink, TcpLinkConfig};
+use super::{Link, LinkCounters, LinkEnd, LinkEvent, LinkFlow, LinkView, LtpLink, Resume, TcpLink, TcpLinkConfig};
 use crate::carrier::{Carrier, CarrierConfig, CarrierKind};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
@@ -302,6 +302,10 @@ impl<D: Datagram> Link for AnyLink<D> {
 
     fn grant(&mut self, slots: u32) {
         with!(self, link => link.grant(slots));
+    }
+
+    fn flow(&self) -> Option<LinkFlow> {
+        with!(self, link => link.flow())
     }
 
     fn counters(&self) -> LinkCounters {

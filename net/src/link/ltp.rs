@@ -4,7 +4,7 @@
 //! to wherever a step of the handshake came from; afterwards datagrams of the session from elsewhere are dropped, while
 //! a handshake is still heard from anywhere: a gateway that restarts may come from another port.
 
-use super::{DownReason, Link, LinkCounters, LinkEvent, LinkState, LinkView, RefusedPeer, Resume};
+use super::{DownReason, Link, LinkCounters, LinkEvent, LinkFlow, LinkState, LinkView, RefusedPeer, Resume};
 use crate::datagram::Datagram;
 use proto::ltp::{self, Config, ConfigError, Connection, Event, Received, Redundancy, Role, wire};
 use std::io;
@@ -276,6 +276,14 @@ impl<D: Datagram> Link for LtpLink<D> {
 
     fn grant(&mut self, slots: u32) {
         self.connection.grant(slots);
+    }
+
+    fn flow(&self) -> Option<LinkFlow> {
+        Some(LinkFlow {
+            peer: self.datagrams.peer()?,
+            tag: self.connection.receive_tag()?,
+            trailer: u16::try_from(self.connection.trailer_length()).ok()?,
+        })
     }
 
     fn counters(&self) -> LinkCounters {

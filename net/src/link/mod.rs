@@ -100,6 +100,12 @@ pub trait Link {
     /// At the gateway's end of a link that carries credits.
     fn grant(&mut self, _slots: u32) {}
 
+    /// By what the peer's datagrams can be told from others while the link is up. `None`: it is down, or runs over no
+    /// datagrams.
+    fn flow(&self) -> Option<LinkFlow> {
+        None
+    }
+
     /// Counts since construction.
     fn counters(&self) -> LinkCounters;
 
@@ -115,6 +121,17 @@ pub trait Link {
             ..LinkView::default()
         }
     }
+}
+
+/// What all datagrams of a peer have, but for the handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkFlow {
+    /// Where they come from.
+    pub peer: SocketAddr,
+    /// Their tag.
+    pub tag: u32,
+    /// Bytes behind the payload.
+    pub trailer: u16,
 }
 
 /// The two ends of a link.

@@ -28,7 +28,8 @@ pub enum Kind {
     ShardMessage = 48,
     /// A reference price that was used.
     ReferencePrice = 64,
-    /// There was no room for a request, or a shared limit was used up. No record means that both were granted.
+    /// A backend of the pre-filter refused a request, there was no room for it, or a shared limit was used up. No record means
+    /// that none of these was so.
     Refusal = 65,
     /// Best bid and offer that orders held by the gateway have waited for.
     BookMove = 66,

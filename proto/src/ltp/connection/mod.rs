@@ -317,6 +317,19 @@ impl Connection {
         self.counters
     }
 
+    /// The tag that the peer's datagrams have, but for the handshake. `None`: no session is up.
+    #[must_use]
+    pub fn receive_tag(&self) -> Option<u32> {
+        let (_, receive_tag) = self.session.tags(self.config.header);
+        self.is_up().then_some(receive_tag)
+    }
+
+    /// Bytes behind a datagram's payload.
+    #[must_use]
+    pub const fn trailer_length(&self) -> usize {
+        self.config.trailer()
+    }
+
     /// The number of the next message that [`send`](Self::send) takes.
     #[must_use]
     pub const fn next_send(&self) -> SequenceNumber {

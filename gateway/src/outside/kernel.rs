@@ -1,0 +1,224 @@
+//! The program in the kernel, in front of the sockets of sessions that come in over LTP on UDP: its verdict on an order is
+//! there before the order.
+
+use super::FilterView;
+use super::guard::Guard;
+use crate::config::{Config, XdpFilter};
+use crate::filter;
+use net::SetupError;
+use net::link::{LinkEnd, LinkFlow};
+use orders::{LimitScope, Orders};
+use prefilter::xdp::{Flow, Record, Settings, Xdp};
+use prefilter::{Caps, Control, Fault, PreFilter, Reasons, SessionLimits};
+use std::net::{SocketAddr, SocketAddrV4};
+use types::{NewOrder, Reason, SequenceNumber, SessionId};
+
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    xdp: Xdp,
+    guard: Guard,
+    generation: u32,
+    /// By place of the flow.
+    seats: Vec<Seat>,
+    /// Of the message at hand.
+    verdict: Option<Reasons>,
+}
+
+/// A session that comes by datagrams.
+#[derive(Debug)]
+struct Seat {
+    session: SessionId,
+    local: SocketAddrV4,
+    /// Verdicts on messages that are on the way, by number.
+    verdicts: Box<[Option<Record>]>,
+}
+
+/// Without a turn of the gateway for so long the program closes.
+const HEARTBEAT_NS: u64 = 5_000_000_000;
+/// Bytes of verdicts that wait for the gateway's next turn: some 13,000 of them.
+const RING_BYTES: u32 = 1 << 20;
+
+impl Kernel {
+    /// At its interface and open, with the limits that `orders` has.
+    pub(super) fn open(config: &Config, interface: &XdpFilter, orders: &Orders) -> Result<Self, SetupError> {
+        let what = || format!("the pre-filter's program at {}", interface.interface);
+        let links = config.sessions.iter().filter_map(|session| {
+            let net::link::LinkConfig::Ltp(link) = session.link.as_ref()? else {
+                return None;
+            };
+            let LinkEnd::Listen {
+                local: SocketAddr::V4(local),
+            } = link.end
+            else {
+                return None;
+            };
+            Some((session.id, local, link.ltp.window))
+        });
+        let links: Vec<_> = links.collect();
+        let window = links
+            .iter()
+            .map(|&(.., window)| window)
+            .max()
+            .unwrap_or(1)
+            .next_power_of_two();
+        let settings = Settings {
+            caps: caps(config),
+            flows: u16::try_from(links.len()).expect("links are bounded by MAX_CLIENT_LINKS"),
+            window: u32::try_from(window).expect("a window is bounded by WINDOW_MAX"),
+            ring_bytes: RING_BYTES,
+            heartbeat_ns: HEARTBEAT_NS,
+        };
+        let advice =
+            "run it as root, or grant CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON; only one program can be at an interface";
+        let xdp = Xdp::new(&settings).map_err(|error| SetupError::new(what(), error, advice))?;
+        let seat = |&(session, local, _): &(SessionId, SocketAddrV4, usize)| Seat {
+            session,
+            local,
+            verdicts: vec![None; window].into(),
+        };
+        let mut kernel = Self {
+            xdp,
+            guard: Guard::new(config.prefilter.on_fault),
+            generation: 0,
+            seats: links.iter().map(seat).collect(),
+            verdict: None,
+        };
+        kernel
+            .open_with(config, orders)
+            .map_err(|fault| SetupError::new(what(), std::io::Error::other(fault), advice))?;
+        for place in 0..kernel.seats.len() {
+            kernel.put_flow(place, None);
+        }
+        // Nothing passes it before it has limits and flows.
+        kernel
+            .xdp
+            .attach(&interface.interface, interface.mode.into())
+            .map_err(|error| SetupError::new(what(), error, advice))?;
+        tracing::info!(
+            "pre-filter in the kernel at {}, {:?} hook",
+            interface.interface,
+            interface.mode
+        );
+        Ok(kernel)
+    }
+
+    fn open_with(&mut self, config: &Config, orders: &Orders) -> Result<(), Fault> {
+        for session in &config.sessions {
+            self.xdp.set_session(session.id, Some(SessionLimits::UNLIMITED))?;
+        }
+        self.stage(orders)?;
+        self.xdp.set_control(Control {
+            enable: true,
+            kill: false,
+        })
+    }
+
+    pub(super) fn load(&mut self, orders: &Orders) {
+        if self.guard.fault().is_none()
+            && let Err(fault) = self.stage(orders)
+        {
+            self.guard.fail(fault);
+        }
+    }
+
+    fn stage(&mut self, orders: &Orders) -> Result<(), Fault> {
+        for scope in (0..orders.limit_scopes()).filter_map(|place| orders.limit_scope(place)) {
+            if let LimitScope::Instrument(id) = scope {
+                self.xdp.set_symbol(id, filter::limits(orders, id))?;
+            }
+        }
+        self.generation = self.xdp.commit()?;
+        Ok(())
+    }
+
+    pub(super) fn flow(&mut self, session: SessionId, flow: Option<LinkFlow>) {
+        if let Some(place) = self.seats.iter().position(|seat| seat.session == session) {
+            self.put_flow(place, flow);
+        }
+    }
+
+    fn put_flow(&mut self, place: usize, flow: Option<LinkFlow>) {
+        let seat = &self.seats[place];
+        let flow = flow.and_then(|flow| match flow.peer {
+            SocketAddr::V4(peer) => Some(Flow {
+                peer,
+                tag: flow.tag,
+                session: seat.session,
+                trailer: flow.trailer,
+            }),
+            SocketAddr::V6(_) => None,
+        });
+        let number = u16::try_from(place).expect("links are bounded by MAX_CLIENT_LINKS");
+        if self.xdp.set_flow(number, seat.local, flow.as_ref()).is_err() {
+            self.guard.fail(Fault::Kernel);
+        }
+    }
+
+    /// Looks up the verdict on the message that is handled next. It counts only for the bytes that were judged.
+    pub(super) fn arrived(&mut self, session: SessionId, sequence: SequenceNumber, message: &[u8]) {
+        while let Some(record) = self.xdp.record() {
+            if let Some(seat) = self.seats.get_mut(self.xdp.place(&record)) {
+                let place = seat.place(record.verdict.sequence.get());
+                seat.verdicts[place] = Some(record);
+            }
+        }
+        self.verdict = None;
+        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.session == session) {
+            #[allow(clippy::cast_possible_truncation, reason = "a datagram has the low half")]
+            let sequence = sequence.0 as u32;
+            let place = seat.place(sequence);
+            let record = seat.verdicts[place].take_if(|record| record.verdict.sequence.get() == sequence);
+            self.verdict = record
+                .filter(|record| message == record.message)
+                .map(|record| Reasons(record.verdict.reasons.get()));
+        }
+    }
+
+    /// By the verdict that came with it. Orders of sessions that come in another way are left to the shard's own filter.
+    pub(super) fn judge(&mut self, order: &NewOrder) -> Result<(), Reason> {
+        if !self.seats.iter().any(|seat| seat.session == order.session) {
+            return Ok(());
+        }
+        match self.verdict.take() {
+            Some(reasons) if self.guard.fault().is_none() => match reasons.first() {
+                Reason::None => Ok(()),
+                reason => Err(reason),
+            },
+            _ => self.guard.unjudged(),
+        }
+    }
+
+    pub(super) fn beat(&mut self) {
+        if self.guard.fault().is_none()
+            && let Err(fault) = self.xdp.health()
+        {
+            self.guard.fail(fault);
+        }
+    }
+
+    pub(super) fn view(&mut self) -> FilterView {
+        FilterView {
+            backend: "xdp",
+            generation: self.generation,
+            counters: self.xdp.counters(),
+            fault: self.guard.fault(),
+            fallback: self.guard.fallback(),
+        }
+    }
+}
+
+impl Seat {
+    fn place(&self, sequence: u32) -> usize {
+        sequence as usize & (self.verdicts.len() - 1)
+    }
+}
+
+/// Orders name instruments by id here.
+fn caps(config: &Config) -> Caps {
+    let symbols = config.instruments.iter().map(|instrument| instrument.id.0 + 1);
+    let sessions = config.sessions.iter().map(|session| u32::from(session.id.0) + 1);
+    Caps {
+        symbols: symbols.max().unwrap_or(0),
+        sessions: sessions.max().unwrap_or(0),
+    }
+}
