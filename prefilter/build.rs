@@ -48,8 +48,15 @@ mod rtl {
         let root = run(Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]));
         let include = Path::new(root.trim()).join("include");
         for width in ["64", "512"] {
-            model(width, &sources, &out.join(format!("model{width}")), &include);
+            let name = format!("Vprefilter{width}");
+            let folder = out.join(format!("model{width}"));
+            let width_parameter = format!("-GWIDTH={width}");
+            model("prefilter", &name, &[&width_parameter], &sources, &folder);
+            shim(&name, "rtl/shim.cpp", Some(width), &folder, &include);
         }
+        let folder = out.join("rings");
+        model("pf_rings", "Vrings", &[], &sources, &folder);
+        shim("Vrings", "rtl/rings.cpp", None, &folder, &include);
         cc::Build::new()
             .cpp(true)
             .warnings(false)
@@ -62,8 +69,8 @@ mod rtl {
         println!("cargo::rustc-link-lib=pthread");
     }
 
-    fn model(width: &str, sources: &Path, folder: &Path, include: &Path) {
-        let name = format!("Vprefilter{width}");
+    /// Makes C++ of a module, under a name.
+    fn model(top: &str, name: &str, parameters: &[&str], sources: &Path, folder: &Path) {
         let files = std::fs::read_dir(sources)
             .expect("the RTL")
             .map(|entry| entry.expect("a file").path());
@@ -83,27 +90,35 @@ mod rtl {
                 "-Wno-fatal",
                 "-Wno-lint",
             ])
-            .args(["--top-module", "prefilter", "--prefix", &name])
-            .arg(format!("-GWIDTH={width}"))
+            .args(["--top-module", top, "--prefix", name])
+            .args(parameters)
             .arg("--Mdir")
             .arg(folder)
             .args(&parts));
+    }
+
+    /// Compiles it, with the C functions around it.
+    fn shim(name: &str, source: &str, width: Option<&str>, folder: &Path, include: &Path) {
+        println!("cargo::rerun-if-changed={source}");
         let made = std::fs::read_dir(folder)
             .expect("the model")
             .map(|entry| entry.expect("a file").path());
-        cc::Build::new()
+        let mut build = cc::Build::new();
+        build
             .cpp(true)
             .warnings(false)
             .opt_level(2)
             .flag_if_supported("-std=c++17")
             .include(folder)
             .include(include)
-            .define("WIDTH", width)
-            .define("MODEL", name.as_str())
+            .define("MODEL", name)
             .define("MODEL_HEADER", format!("\"{name}.h\"").as_str())
             .files(made.filter(|path| path.extension().is_some_and(|extension| extension == "cpp")))
-            .file("rtl/shim.cpp")
-            .compile(&name);
+            .file(source);
+        if let Some(width) = width {
+            build.define("WIDTH", width);
+        }
+        build.compile(name);
     }
 
     /// Runs a program of the build, and gives what it prints.

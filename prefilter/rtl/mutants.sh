@@ -6,11 +6,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 checks=0
 
-# WHAT FROM TO: in pf_judge.sv.
+# WHAT FILE TEST FROM TO.
 mutant() {
   cp prefilter/rtl/*.sv "$work"
-  sed -i "s/$2/$3/" "$work/pf_judge.sv"
-  if cmp -s prefilter/rtl/pf_judge.sv "$work/pf_judge.sv"; then
+  sed -i "s/$4/$5/" "$work/$2"
+  if cmp -s "prefilter/rtl/$2" "$work/$2"; then
     echo "$1: nothing was changed" >&2
     exit 1
   fi
@@ -18,18 +18,23 @@ mutant() {
     echo "$1: does not build" >&2
     exit 1
   fi
-  if PREFILTER_RTL="$work" cargo test --quiet -p prefilter --features rtl-sim --test suite rtl::the_golden > "$work/log" 2>&1; then
+  if PREFILTER_RTL="$work" cargo test --quiet -p prefilter --features rtl-sim --test suite "$3" > "$work/log" 2>&1; then
     echo "$1: not noticed" >&2
     exit 1
   fi
-  # It failed because verdicts differ, and for no other reason.
-  grep -q 'expected sequence' "$work/log"
-  echo "$1: noticed, $(grep -m 1 -o '[0-9]* differ' "$work/log")"
+  # It failed because verdicts differ or do not come, and for no other reason.
+  grep -q 'expected sequence\|sound: ' "$work/log" || { cat "$work/log" >&2; exit 1; }
+  echo "$1: noticed, $(grep -m 1 -o '[0-9]* differ\|sound: .*' "$work/log")"
   checks=$((checks + 1))
 }
 
-mutant 'quantity at the limit refused' 'quantity > max_quantity' 'quantity >= max_quantity'
-mutant 'bounds swapped' 'max_quantity, highest, lowest} =' 'max_quantity, lowest, highest} ='
-mutant 'edge of the rate refused' 'due_lo_gt <= due_kept\[31:0\] > until' 'due_lo_gt <= due_kept[31:0] >= until'
-mutant 'price without its sign' '\$signed(price\[63:32\]) < \$signed(lowest\[63:32\])' 'price[63:32] < lowest[63:32]'
+judge='pf_judge.sv rtl::the_golden'
+rings='pf_rings.sv board::the_golden'
+mutant 'quantity at the limit refused' $judge 'quantity > max_quantity' 'quantity >= max_quantity'
+mutant 'bounds swapped' $judge 'max_quantity, highest, lowest} =' 'max_quantity, lowest, highest} ='
+mutant 'edge of the rate refused' $judge 'due_lo_gt <= due_kept\[31:0\] > until' 'due_lo_gt <= due_kept[31:0] >= until'
+mutant 'price without its sign' $judge '\$signed(price\[63:32\]) < \$signed(lowest\[63:32\])' 'price[63:32] < lowest[63:32]'
+mutant 'a phase that never turns' $rings '!given\[size_log2\]' "1'b1"
+mutant 'a length that is not looked at' $rings 'word_data\[47:32\] != 48' "1'b0"
+mutant 'the time of another order' $rings "3'd6, 3'd0" "3'd5, 3'd0"
 echo "checks: $checks"

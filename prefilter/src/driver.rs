@@ -11,6 +11,8 @@ pub trait Bar {
     fn read(&mut self, offset: u32) -> u32;
     /// Writes one.
     fn write(&mut self, offset: u32, value: u32);
+    /// Resets the board, as the bus can.
+    fn reset(&mut self);
 }
 
 /// The control side of a board.
@@ -35,23 +37,7 @@ impl<B: Bar> Driver<B> {
     /// # Errors
     /// There is no board that can be used.
     pub fn open(mut bar: B, heartbeat_cycles: u32) -> Result<Self, Fault> {
-        let id = bar.read(register::ID);
-        if id != register::ID_VALUE {
-            return Err(Fault::NotAPreFilter(id));
-        }
-        let abi = bar.read(register::ABI);
-        if abi != ABI_VERSION {
-            return Err(Fault::WrongAbi(abi));
-        }
-        let word = bar.read(register::CAPS);
-        let (symbols_log2, sessions_log2) = (word & 0xff, word >> 8 & 0xff);
-        if !(1..=24).contains(&symbols_log2) || !(1..=16).contains(&sessions_log2) {
-            return Err(Fault::WrongCaps(word));
-        }
-        let caps = Caps {
-            symbols: 1 << symbols_log2,
-            sessions: 1 << sessions_log2,
-        };
+        let caps = identify(&mut bar)?;
         let mut driver = Self {
             bar,
             caps,
@@ -60,13 +46,33 @@ impl<B: Bar> Driver<B> {
             heartbeat_cycles,
             is_closed: true,
         };
-        driver.wait(|status| status & register::STATUS_READY != 0, Fault::Reset)?;
+        driver.begin()?;
+        Ok(driver)
+    }
+
+    /// Resets the board and waits until its tables are cleared: it has no limits, and is closed. Generations count on.
+    ///
+    /// # Errors
+    /// There is no board that can be used, or it is another one.
+    pub fn reset(&mut self) -> Result<(), Fault> {
+        self.bar.reset();
+        self.is_closed = true;
+        self.staged.clear();
+        if identify(&mut self.bar)? != self.caps {
+            let caps = self.bar.read(register::CAPS);
+            return Err(Fault::WrongCaps(caps));
+        }
+        self.begin()
+    }
+
+    fn begin(&mut self) -> Result<(), Fault> {
+        self.wait(|status| status & register::STATUS_READY != 0, Fault::Reset)?;
         // One that was not reset has limits of somebody else in its tables.
-        let found = driver.bar.read(register::GENERATION);
+        let found = self.bar.read(register::GENERATION);
         if found != 0 {
             return Err(Fault::WrongGeneration { committed: 0, found });
         }
-        Ok(driver)
+        Ok(())
     }
 
     /// What the board can hold.
@@ -263,4 +269,25 @@ impl<B: Bar> Driver<B> {
         }
         Err(self.close(fault))
     }
+}
+
+/// What stands behind the registers.
+fn identify(bar: &mut impl Bar) -> Result<Caps, Fault> {
+    let id = bar.read(register::ID);
+    if id != register::ID_VALUE {
+        return Err(Fault::NotAPreFilter(id));
+    }
+    let abi = bar.read(register::ABI);
+    if abi != ABI_VERSION {
+        return Err(Fault::WrongAbi(abi));
+    }
+    let word = bar.read(register::CAPS);
+    let (symbols_log2, sessions_log2) = (word & 0xff, word >> 8 & 0xff);
+    if !(1..=24).contains(&symbols_log2) || !(1..=16).contains(&sessions_log2) {
+        return Err(Fault::WrongCaps(word));
+    }
+    Ok(Caps {
+        symbols: 1 << symbols_log2,
+        sessions: 1 << sessions_log2,
+    })
 }

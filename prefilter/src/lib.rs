@@ -12,11 +12,13 @@
 //! | [`message`] | the 48 bytes, as the filter sees them |
 //! | [`software`] | the backend in software, which is the reference in Rust |
 //! | [`driver`] | what the host does with those registers |
+//! | [`board`] | a board with rings in the host's memory |
 //! | `rtl` | the RTL in simulation, with the feature `rtl-sim` |
 //! | `xdp` | the program in the kernel, with the feature `xdp` |
 //! | [`conformance`] | scripts with the verdicts that every backend must give |
 
 pub mod abi;
+pub mod board;
 pub mod conformance;
 pub mod driver;
 pub mod limits;

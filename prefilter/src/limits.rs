@@ -163,6 +163,14 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// Whether the backend is not well; otherwise what it was asked was not possible.
+    #[must_use]
+    pub const fn is_of_the_backend(self) -> bool {
+        !matches!(self, Self::BeyondTable { .. } | Self::InvalidLimit | Self::StageFull)
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -63,12 +63,14 @@ pub const SUBMISSION_HIGH: u32 = 0x104;
 pub const COMPLETION_LOW: u32 = 0x108;
 /// Write: the same, high half.
 pub const COMPLETION_HIGH: u32 = 0x10C;
-/// Write: bits 0–4 log2 of the entries of both rings, bit 31 on. Turning them on begins both at entry 0 with phase 1.
+/// Write: bits 0–4 log2 of the entries of both rings, bit 31 on. After a reset both begin at entry 0, with phase 1.
 pub const RING_CONTROL: u32 = 0x110;
 /// Write: how many slots were ever put into the submission ring, modulo 2^32. The doorbell.
 pub const SUBMISSION_TAIL: u32 = 0x114;
 /// What [`ID`] reads: `PFLT`, first byte lowest.
 pub const ID_VALUE: u32 = u32::from_le_bytes(*b"PFLT");
+/// [`CAPS`]: it has rings.
+pub const CAPS_RINGS: u32 = 1 << 16;
 /// [`CONTROL`]: orders may pass.
 pub const CONTROL_ENABLE: u32 = 1;
 /// [`CONTROL`]: only cancels pass.

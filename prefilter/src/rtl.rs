@@ -215,6 +215,10 @@ impl Bar for Simulation {
             inputs.write_data = value;
         });
     }
+
+    fn reset(&mut self) {
+        Self::reset(self);
+    }
 }
 
 impl Simulation {

@@ -222,3 +222,135 @@ fn caps(config: &Config) -> Caps {
         sessions: sessions.max().unwrap_or(0),
     }
 }
+
+/// At the loopback interface of a network namespace that `.ci/extended xdp` makes.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{OnFault, XdpMode};
+    use proto::native::{self, MAX_MESSAGE_LENGTH};
+    use std::net::UdpSocket;
+    use std::path::Path;
+    use std::time::Duration;
+    use types::{
+        AccountId, ClientOrderId, InstrumentId, OrderTerms, OrderType, Price, Quantity, Request, Side, TimeInForce,
+        Trigger,
+    };
+
+    const SESSION: SessionId = SessionId(3);
+    const LISTEN: &str = "127.0.0.1:7003";
+    const LINK: &str = "[[sessions]]\nid = 3\nprotocol = \"native\"\nshard = 0\nuser = \"linked\"\naccounts = [2]\n\
+        owner = 3\nmax_open_orders = 10\ncancel_on_disconnect = true\n[sessions.link]\nlisten = \"127.0.0.1:7003\"\n\
+        window_messages = 1024\nheartbeat_ms = 10\ndead_after_ms = 100\n";
+
+    struct Wire {
+        kernel: Kernel,
+        client: UdpSocket,
+        gateway: UdpSocket,
+        instrument: InstrumentId,
+    }
+
+    impl Wire {
+        fn new(on_fault: OnFault) -> Self {
+            let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs"));
+            let text = std::fs::read_to_string(base.join("gateway.toml")).expect("the example");
+            let mut config = Config::parse(&text.replacen("[[sessions]]", &format!("{LINK}[[sessions]]"), 1), base)
+                .expect("a link more");
+            config.prefilter.on_fault = on_fault;
+            let interface = XdpFilter {
+                interface: "lo".to_owned(),
+                mode: XdpMode::Generic,
+            };
+            let orders = Orders::new(&config.orders[0]).expect("the example");
+            let kernel = Kernel::open(&config, &interface, &orders).expect("root, and an interface without a program");
+            let gateway = UdpSocket::bind(LISTEN).expect("the port");
+            gateway
+                .set_read_timeout(Some(Duration::from_secs(5)))
+                .expect("a timeout");
+            let mut wire = Self {
+                kernel,
+                client: UdpSocket::bind("127.0.0.1:0").expect("a port"),
+                gateway,
+                instrument: config.instruments[0].id,
+            };
+            let peer = wire.client.local_addr().expect("bound");
+            let flow = LinkFlow {
+                peer,
+                tag: 5,
+                trailer: 0,
+            };
+            wire.kernel.flow(SESSION, Some(flow));
+            wire
+        }
+
+        fn order(&self, lots: u64) -> (NewOrder, Vec<u8>) {
+            let order = NewOrder {
+                client_order_id: ClientOrderId(1),
+                instrument: self.instrument,
+                account: AccountId(2),
+                session: SESSION,
+                side: Side::Buy,
+                order_type: OrderType::Limit,
+                time_in_force: TimeInForce::Day,
+                price: Price(1_000_000_000),
+                quantity: Quantity(lots),
+                trigger: Trigger(0),
+                terms: OrderTerms::NONE,
+            };
+            let mut bytes = [0; MAX_MESSAGE_LENGTH];
+            let length = native::encode_request(&Request::New(order), &mut bytes);
+            (order, bytes[..length].to_vec())
+        }
+
+        /// Over the wire, and what the gateway says of it.
+        fn judged(&mut self, sequence: u32, lots: u64) -> Result<(), Reason> {
+            let (order, message) = self.order(lots);
+            self.send(sequence, &message);
+            self.kernel.arrived(SESSION, SequenceNumber(sequence.into()), &message);
+            self.kernel.judge(&order)
+        }
+
+        fn send(&self, sequence: u32, message: &[u8]) {
+            let mut datagram = vec![0; 16];
+            datagram[..4].copy_from_slice(&5_u32.to_le_bytes());
+            datagram[4..8].copy_from_slice(&sequence.to_le_bytes());
+            datagram[12] = 48;
+            datagram[14] = 1;
+            datagram.extend_from_slice(message);
+            self.client.send_to(&datagram, LISTEN).expect("sent");
+            let mut came = [0; 128];
+            assert_eq!(self.gateway.recv(&mut came).expect("in time"), datagram.len());
+        }
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn the_kernels_verdict_is_that_on_the_order_and_what_has_none_is_as_the_operator_said() {
+        for (on_fault, then) in [(OnFault::Reject, Err(Reason::Killed)), (OnFault::Software, Ok(()))] {
+            let mut wire = Wire::new(on_fault);
+            assert_eq!(wire.judged(1, 1_000), Ok(()));
+            assert_eq!(wire.judged(2, 1_001), Err(Reason::MaxQuantity));
+            assert_eq!(wire.judged(2, 1_001), then, "the verdict was used");
+
+            let (order, message) = wire.order(5);
+            wire.kernel.arrived(SESSION, SequenceNumber(3), &message);
+            assert_eq!(wire.kernel.judge(&order), then, "it came past the program");
+            wire.send(4, &wire.order(6).1);
+            wire.kernel.arrived(SESSION, SequenceNumber(4), &message);
+            assert_eq!(wire.kernel.judge(&order), then, "other bytes were judged");
+            let view = wire.kernel.view();
+            assert_eq!((view.counters.received, view.counters.refused), (3, 1));
+            assert_eq!((view.fallback.unjudged, view.fault), (3, None));
+
+            let elsewhere = NewOrder {
+                session: SessionId(2),
+                ..order
+            };
+            assert_eq!(wire.kernel.judge(&elsewhere), Ok(()), "it has the shard's own filter");
+
+            wire.kernel.guard.fail(Fault::Detached);
+            assert_eq!(wire.judged(5, 1), then);
+            assert_eq!(wire.kernel.view().fallback.unjudged, 3, "a fault is not the order's");
+        }
+    }
+}
