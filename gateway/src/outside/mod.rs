@@ -65,20 +65,16 @@ impl Outside {
     /// It cannot be had, or does not do as it is told.
     #[cfg_attr(
         not(any(feature = "rtl-sim", feature = "xdp")),
-        allow(
-            unused_variables,
-            clippy::unnecessary_wraps,
-            reason = "the config names software alone then"
-        )
+        allow(clippy::unnecessary_wraps, reason = "the config names software alone then")
     )]
-    pub(crate) fn open(config: &Config, instruments: &Instruments, orders: &Orders) -> Result<Self, SetupError> {
+    pub(crate) fn open(_config: &Config, _instruments: &Instruments, _orders: &Orders) -> Result<Self, SetupError> {
         #[cfg(feature = "rtl-sim")]
-        if config.prefilter.backend == PrefilterBackend::Rtl {
-            return aside::rtl(config, instruments, orders).map(|aside| Self::Rtl(Box::new(aside)));
+        if _config.prefilter.backend == PrefilterBackend::Rtl {
+            return aside::rtl(_config, _instruments, _orders).map(|aside| Self::Rtl(Box::new(aside)));
         }
         #[cfg(feature = "xdp")]
-        if let PrefilterBackend::Xdp(interface) = &config.prefilter.backend {
-            return kernel::Kernel::open(config, interface, orders).map(|kernel| Self::Xdp(Box::new(kernel)));
+        if let PrefilterBackend::Xdp(interface) = &_config.prefilter.backend {
+            return kernel::Kernel::open(_config, interface, _orders).map(|kernel| Self::Xdp(Box::new(kernel)));
         }
         Ok(Self::None)
     }
