@@ -152,7 +152,9 @@ impl Shard {
         orders.set_limits(now, scope, changes, &mut reports)?;
         if changes.iter().any(|&(limit, _)| limit == Limit::MaxQuantity) {
             self.filter.follow(&self.instruments, &self.orders, scope);
-            effects.prefilter_limits(&self.instruments, &self.orders);
+            if matches!(scope, LimitScope::Class(_) | LimitScope::Instrument(_)) {
+                effects.prefilter_limits(&self.instruments, &self.orders);
+            }
         }
         Ok(())
     }
