@@ -378,12 +378,12 @@ fn how_the_prefilters_stand_is_shown_for_people_and_programs() {
     assert!(is_done.success(), "{text}");
     for shard in 0..2 {
         let lines =
-            format!("shard {shard}, software: sound; limits of generation 1\n  1 judged, 1 passed, 0 refused\n");
+            format!("shard {shard}, software: sound; limits of generation 2\n  1 judged, 1 passed, 0 refused\n");
         assert!(text.contains(&lines), "{text}");
     }
     desk.done(&["set", "class", "default", "max_quantity_lots", "900"]);
     let (_, json) = desk.market.run(&[&status[..], &["--json"]].concat());
-    let of_first = r#"{"prefilter":{"shard":0,"backend":"software","generation":2,"fault":null,"received":1,"#;
+    let of_first = r#"{"prefilter":{"shard":0,"backend":"software","generation":3,"fault":null,"received":1,"#;
     assert!(json.contains(of_first), "{json}");
     assert!(json.contains(r#""reasons":{"FIELD":0,"#), "{json}");
 }
