@@ -8,7 +8,7 @@ use net::{CarrierConfig, Link, UdpOptions};
 use proto::ltp::{self, HeaderForm, Key, Redundancy, Refusal};
 use proto::native;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 use types::{SessionId, Side};
@@ -65,6 +65,23 @@ fn every_order_is_there_once_over_two_paths() {
 }
 
 #[test]
+fn every_order_is_there_once_over_rocev2_by_send_in_large_packets_under_rate_control() {
+    for victim in [Victim::Exchange, Victim::Gateway] {
+        let market = Market::new(1, "roce");
+        for file in ["gateway.toml", "exchange.toml"] {
+            let more = "operation = \"send\", mtu_bytes = 4_096, dscp = 26, rate_control_line_mbit_s = 10_000 }";
+            market.change(file, "\" }\n", &format!("\", {more}\n"));
+        }
+        kill_over(market, victim);
+    }
+}
+
+#[test]
+fn orders_cross_shards_once_over_two_links_of_rocev2() {
+    kill_over(Market::new(2, "roce"), Victim::Exchange);
+}
+
+#[test]
 fn orders_flow_though_the_first_of_two_paths_leads_nowhere() {
     let (second, nowhere) = (free_port(), free_port());
     let market = market(
@@ -90,6 +107,32 @@ fn orders_flow_though_the_first_of_two_paths_leads_nowhere() {
     exchange.stop();
     assert_eq!(market.orders_of_exchange().len(), 100);
     market.assert_replay_is_identical(0);
+}
+
+/// Both ends say it, once, however often they meet.
+#[test]
+fn ends_of_rocev2_that_do_not_agree_both_say_why() {
+    let cases = [
+        ("\", operation = \"send\" }\n", "another operation"),
+        ("\", mtu_bytes = 256 }\n", "another mtu_bytes"),
+        ("\" }\n", "another RoCEv2 address than configured"),
+    ];
+    for (end, reason) in cases {
+        let market = Market::new(1, "roce");
+        let there = market.roce[0][1];
+        let peer = if reason.contains("address") {
+            IpAddr::from([127, 1, 2, 3])
+        } else {
+            there
+        };
+        market.change("gateway.toml", &format!("{there}\" }}\n"), &format!("{peer}{end}"));
+        let mut exchange = market.exchange("exchange");
+        let mut gateway = market.start("gateway", &["gateway", "-c", "gateway.toml"]);
+        for program in [&mut gateway, &mut exchange] {
+            program.wait_for(&format!("the ends are not configured alike: {reason}"));
+        }
+        assert!(!gateway.printed().contains("venue link is up"), "{reason}");
+    }
 }
 
 #[test]

@@ -18,6 +18,11 @@ fn an_exchange_that_loses_its_machine_has_every_order_once_over_tcp() {
 }
 
 #[test]
+fn an_exchange_that_loses_its_machine_has_every_order_once_over_rocev2() {
+    lose(Victim::Exchange, "roce");
+}
+
+#[test]
 fn a_gateway_that_loses_its_machine_has_every_report_once_over_ltp() {
     lose(Victim::Gateway, "ltp");
 }
@@ -25,6 +30,11 @@ fn a_gateway_that_loses_its_machine_has_every_report_once_over_ltp() {
 #[test]
 fn a_gateway_that_loses_its_machine_has_every_report_once_over_tcp() {
     lose(Victim::Gateway, "tcp");
+}
+
+#[test]
+fn a_gateway_that_loses_its_machine_has_every_report_once_over_rocev2() {
+    lose(Victim::Gateway, "roce");
 }
 
 /// Takes the machine away from under one in mid-flow, until it has lost something that it had acknowledged, and compares

@@ -34,7 +34,7 @@ pub(crate) struct Market {
     folder: TempDir,
     /// Shards of the gateway.
     pub(crate) shards: usize,
-    /// `ltp` or `tcp`.
+    /// `ltp`, `tcp` or `roce`.
     pub(crate) transport: &'static str,
     /// Whether the exchange plays a recording.
     pub(crate) has_history: bool,
@@ -46,6 +46,8 @@ pub(crate) struct Market {
     pub(crate) client_link: SocketAddr,
     /// By shard: the exchange's end of the venue link.
     venues: Vec<SocketAddr>,
+    /// By shard: the addresses of gateway and exchange where the venue link is over RoCEv2.
+    pub(crate) roce: Vec<[IpAddr; 2]>,
     feed: SocketAddr,
     prices: SocketAddr,
     /// Where the two order clients hear the feed.
@@ -95,6 +97,23 @@ pub(crate) fn free_port() -> SocketAddr {
     panic!("no port is free");
 }
 
+/// An address of this host at which nobody speaks RoCEv2: it has one port, so each end has an address of its own.
+pub(crate) fn free_address() -> IpAddr {
+    /// All of 127.0.0.0/8 is this host; these begin with 127.64.
+    const FIRST: u32 = 0x7f40_0000;
+    const COUNT: u32 = 1 << 22;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(2_654_435_761) % COUNT;
+    for _ in 0..COUNT {
+        let place = (start + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        let address = IpAddr::from((FIRST + place).to_be_bytes());
+        if UdpSocket::bind((address, 4_791)).is_ok() {
+            return address;
+        }
+    }
+    panic!("no address is free");
+}
+
 impl Market {
     /// A market of `shards` shards with the venue link over `transport`, its configs written.
     pub(crate) fn new(shards: usize, transport: &'static str) -> Self {
@@ -130,6 +149,9 @@ impl Market {
             native,
             client_link: free_port(),
             venues: venues.into_iter().map(|venue| on(there, venue)).collect(),
+            roce: (0..shards)
+                .map(|_| [here, there].map(|ip| ip.unwrap_or_else(free_address)))
+                .collect(),
             feed: on(there, free_port()),
             prices: on(here, free_port()),
             ticks: [on(here, free_port()), on(here, free_port())],
@@ -349,8 +371,8 @@ window_messages = 4_096
 cancel_reserve_messages = 256
 heartbeat_ms = 10
 dead_after_ms = 500
-{login}"#,
-                login = link_login(transport, session),
+{more}"#,
+                more = self.link_more(shard, 0),
             );
         }
         for id in 1..=LINKED {
@@ -443,11 +465,22 @@ listen = "{venue}"
 window_messages = 16_384
 heartbeat_ms = 10
 dead_after_ms = 500
-{login}"#,
-                login = link_login(transport, session),
+{more}"#,
+                more = self.link_more(shard, 1),
             );
         }
         text
+    }
+
+    /// What a link has over this transport alone: at the gateway (0) or at the exchange (1).
+    fn link_more(&self, shard: usize, end: usize) -> String {
+        let session = shard + 1;
+        let [local, peer] = [self.roce[shard][end], self.roce[shard][1 - end]];
+        match self.transport {
+            "tcp" => format!("user = \"gate{session}\"\npassword = \"secret\"\n"),
+            "roce" => format!("roce = {{ local = \"{local}\", peer = \"{peer}\" }}\n"),
+            _ => String::new(),
+        }
     }
 
     /// The config of an order client of the program: FIX or native, each on two instruments of its own.
@@ -678,13 +711,4 @@ pub(crate) fn distinct<T: Ord + Copy + std::fmt::Debug>(numbers: &[T]) -> BTreeS
         assert!(set.insert(number), "{number:?} is there twice");
     }
     set
-}
-
-/// What only a link over TCP has.
-fn link_login(transport: &str, session: usize) -> String {
-    if transport == "tcp" {
-        format!("user = \"gate{session}\"\npassword = \"secret\"\n")
-    } else {
-        String::new()
-    }
 }

@@ -85,6 +85,11 @@ fn a_gateway_that_is_killed_comes_back_with_every_order_once_over_tcp() {
 }
 
 #[test]
+fn a_gateway_that_is_killed_comes_back_with_every_order_once_over_rocev2() {
+    kill(1, "roce", Victim::Gateway);
+}
+
+#[test]
 fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_ltp() {
     kill(1, "ltp", Victim::Exchange);
 }
@@ -92,6 +97,11 @@ fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_ltp() {
 #[test]
 fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_tcp() {
     kill(1, "tcp", Victim::Exchange);
+}
+
+#[test]
+fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_rocev2() {
+    kill(1, "roce", Victim::Exchange);
 }
 
 #[test]

@@ -138,8 +138,8 @@ fn floors(cpus: Cpus, args: &Args) -> Result<Vec<Floor>, Failure> {
     let percentiles = |trips: Vec<u64>| Percentiles::of_durations(&trips);
     let tcp = percentiles(net::floor::tcp_round_trip(cpus.shard, cpus.others, FLOOR_ROUND_TRIPS)?);
     let udp = percentiles(net::floor::udp_round_trip(cpus.shard, cpus.others, FLOOR_ROUND_TRIPS)?);
-    let (venue, venue_name) = match args.link {
-        LinkKind::Ltp => (&udp, "UDP loopback"),
+    let (venue, venue_name) = match link {
+        LinkKind::Ltp | LinkKind::Roce => (&udp, "UDP loopback"),
         LinkKind::Tcp => (&tcp, "TCP loopback"),
     };
     Ok([Protocol::Fix, Protocol::Native]
@@ -366,8 +366,8 @@ fn scenes(link: LinkKind) -> Vec<Scene> {
     };
     match link {
         LinkKind::Ltp => vec![warm_up, normal, lossy],
-        // Loss is put under datagrams; under TCP it would have to be put into the kernel.
-        LinkKind::Tcp => vec![warm_up, normal],
+        // Loss is put under the datagrams of LTP; under the others it would have to be put into the kernel.
+        LinkKind::Tcp | LinkKind::Roce => vec![warm_up, normal],
     }
 }
 

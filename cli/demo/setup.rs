@@ -5,7 +5,7 @@ use crate::output::note;
 use feeds::instruments::{self, InstrumentRow};
 use feeds::{BinaryFile, Inspection};
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use types::Symbol;
 
@@ -32,6 +32,8 @@ pub(super) struct Ports {
     pub(super) history: SocketAddr,
     pub(super) history_requests: SocketAddr,
     pub(super) venue: SocketAddr,
+    /// Of gateway and exchange, for a link over RoCEv2: it has one port, and each end an address of its own.
+    pub(super) roce: [IpAddr; 2],
 }
 
 /// The link between gateway and exchange.
@@ -41,6 +43,8 @@ pub(super) enum LinkKind {
     Ltp,
     /// Tuned TCP.
     Tcp,
+    /// RoCEv2 over UDP, in user space.
+    Roce,
 }
 
 /// What judges orders before the gateway's risk checks.
@@ -60,6 +64,9 @@ const SAMPLE_INSTRUMENTS: &str = include_str!("../../configs/instruments.csv");
 
 /// Orders that one client may send in a run.
 pub(super) const MAX_ORDERS: usize = 100_000;
+
+/// The UDP port of RoCEv2.
+const ROCE_PORT: u16 = proto::roce::wire::UDP_PORT;
 
 /// Lots of the one order that is meant to be refused.
 const OVERSIZE_LOTS: u64 = 1_000_000;
@@ -111,6 +118,7 @@ impl Setup {
             feed,
             prices,
             venue,
+            roce: [here, there],
             ..
         } = self.ports;
         let cpu = shard_cpu.map_or_else(String::new, |cpu| format!("cpu = {cpu}"));
@@ -144,7 +152,7 @@ window_messages = 4096
 cancel_reserve_messages = 512
 heartbeat_ms = 10
 dead_after_ms = 1000
-{login}[risk.classes.default]
+{more}[risk.classes.default]
 max_quantity_lots = 10_000
 max_notional = "100000000"
 collar = {{ basis_points = 1000 }}
@@ -160,7 +168,7 @@ crossing_messages = 1_024
 {prefilter}"#,
             prefilter = prefilter.table(),
             transport = link.name(),
-            login = link.login(),
+            more = link.more([here, there]),
         );
         let native_session = if prefilter.is_before_the_socket() {
             format!("{LINK_SESSION}listen = \"{native_link}\"\n")
@@ -187,6 +195,7 @@ crossing_messages = 1_024
             history,
             history_requests,
             venue,
+            roce: [here, there],
             ..
         } = self.ports;
         format!(
@@ -221,9 +230,9 @@ listen = "{venue}"
 window_messages = 65_536
 heartbeat_ms = 10
 dead_after_ms = 1000
-{login}"#,
+{more}"#,
             transport = link.name(),
-            login = link.login(),
+            more = link.more([there, here]),
         )
     }
 
@@ -365,14 +374,16 @@ impl LinkKind {
         match self {
             Self::Ltp => "ltp",
             Self::Tcp => "tcp",
+            Self::Roce => "roce",
         }
     }
 
-    /// What only a link over TCP has.
-    const fn login(self) -> &'static str {
+    /// What a link has over this transport alone.
+    fn more(self, [local, peer]: [IpAddr; 2]) -> String {
         match self {
-            Self::Ltp => "",
-            Self::Tcp => "user = \"gate\"\npassword = \"secret\"\n",
+            Self::Ltp => String::new(),
+            Self::Tcp => "user = \"gate\"\npassword = \"secret\"\n".to_owned(),
+            Self::Roce => format!("roce = {{ local = \"{local}\", peer = \"{peer}\" }}\n"),
         }
     }
 
@@ -381,6 +392,7 @@ impl LinkKind {
         match self {
             Self::Ltp => "LTP over UDP",
             Self::Tcp => "tuned TCP",
+            Self::Roce => "RoCEv2 over UDP",
         }
     }
 }
@@ -418,8 +430,26 @@ impl Ports {
             history_requests: udp[4],
             venue: udp[5],
             native_link: udp[6],
+            roce: free_addresses().map_err(no_port)?,
         })
     }
+}
+
+/// Two addresses of this host at which nobody speaks RoCEv2.
+fn free_addresses() -> std::io::Result<[IpAddr; 2]> {
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    let mut found = Vec::new();
+    for place in 1..=u8::MAX {
+        let address = IpAddr::from([127, 47, 91, place]);
+        match UdpSocket::bind((address, ROCE_PORT)) {
+            Ok(_) => found.push(address),
+            Err(error) => last = error,
+        }
+        if let [here, there] = found[..] {
+            return Ok([here, there]);
+        }
+    }
+    Err(last)
 }
 
 /// The instruments of a user's feed.

@@ -260,9 +260,9 @@ fn venue((place, raw): (usize, &raw::Venue), shards: usize, base: &Path) -> Resu
         .map(|shard| {
             let mut of_shard = raw.links.iter().filter(|link| usize::from(link.shard) == shard);
             match (of_shard.next(), of_shard.next()) {
-                (Some(link), None) if raw.grants_open_orders && link.of_venue.transport == Transport::Tcp => {
+                (Some(link), None) if raw.grants_open_orders && link.of_venue.transport != Transport::Ltp => {
                     Err(ConfigError(format!(
-                        "venue {}: grants_open_orders needs LTP; a link over TCP carries no grants",
+                        "venue {}: grants_open_orders needs LTP; other links carry no grants",
                         raw.name
                     )))
                 }
@@ -301,10 +301,12 @@ fn check_queues(venues: &[VenueConfig], sessions: &[SessionConfig]) -> Result<()
     });
     let mut taken = BTreeMap::new();
     for (shard, name, link) in of_venues.chain(of_sessions) {
-        let net::link::LinkConfig::Ltp(ltp) = link else {
-            continue;
+        let carriers = match link {
+            net::link::LinkConfig::Ltp(ltp) => [Some(ltp.carrier), ltp.second.map(|second| second.carrier)],
+            net::link::LinkConfig::Roce(roce) => [Some(roce.carrier), None],
+            net::link::LinkConfig::Tcp(_) => continue,
         };
-        for carrier in [Some(ltp.carrier), ltp.second.map(|second| second.carrier)] {
+        for carrier in carriers {
             if let Some(CarrierConfig::Xdp(xdp)) = carrier
                 && let other = *taken.entry((xdp.interface, xdp.queue)).or_insert(shard)
                 && other != shard

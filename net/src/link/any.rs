@@ -1,8 +1,11 @@
-//! One type for links of either kind, so that a shard can hold one of each and a config line chooses.
+//! One type for links of all kinds, so that a shard can hold one of each and a config line chooses.
 //!
 //! The kind is looked at once a call, which the branch predictor knows beforehand.
 
-use super::{Link, LinkCounters, LinkEnd, LinkEvent, LinkFlow, LinkView, LtpLink, Resume, TcpLink, TcpLinkConfig};
+use super::{
+    Link, LinkCounters, LinkEnd, LinkEvent, LinkFlow, LinkView, LtpLink, Resume, RoceLink, RoceLinkConfig, TcpLink,
+    TcpLinkConfig,
+};
 use crate::carrier::{Carrier, CarrierConfig, CarrierKind};
 use crate::datagram::Datagram;
 use crate::error::SetupError;
@@ -22,6 +25,8 @@ pub enum LinkConfig {
     Tcp(TcpLinkConfig),
     /// Over LTP.
     Ltp(LtpLinkConfig),
+    /// Over RoCEv2.
+    Roce(RoceLinkConfig),
 }
 
 /// What one end of an LTP link is built from.
@@ -46,7 +51,7 @@ pub struct SecondPath {
     pub carrier: CarrierConfig,
 }
 
-/// A link of either kind. `D` is the carrier under LTP, or what decorates it.
+/// A link of any kind. `D` is the carrier under LTP, or what decorates it.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
@@ -57,6 +62,8 @@ pub enum AnyLink<D = Carrier> {
     Tcp(TcpLink),
     /// Over LTP.
     Ltp(LtpLink<D>),
+    /// Over RoCEv2.
+    Roce(Box<RoceLink>),
 }
 
 impl SecondPath {
@@ -94,6 +101,7 @@ impl LinkConfig {
                 };
                 config.ltp.memory() + 2 * config.ltp.max_datagram + config.carrier.memory() + second
             }
+            Self::Roce(config) => config.memory(),
         }
     }
 
@@ -103,6 +111,7 @@ impl LinkConfig {
         match self {
             Self::Tcp(config) => config.max_message,
             Self::Ltp(config) => config.ltp.max_message,
+            Self::Roce(config) => config.max_message,
         }
     }
 
@@ -112,6 +121,7 @@ impl LinkConfig {
         match self {
             Self::Tcp(config) => config.window,
             Self::Ltp(config) => config.ltp.window,
+            Self::Roce(config) => config.window,
         }
     }
 
@@ -123,6 +133,10 @@ impl LinkConfig {
             Self::Ltp(config) => match config.carrier {
                 CarrierConfig::Udp(_) => "LTP over UDP",
                 CarrierConfig::Xdp(_) => "LTP over AF_XDP",
+            },
+            Self::Roce(config) => match config.carrier {
+                CarrierConfig::Udp(_) => "RoCEv2 over UDP",
+                CarrierConfig::Xdp(_) => "RoCEv2 over AF_XDP",
             },
         }
     }
@@ -145,6 +159,7 @@ impl LinkConfig {
         match self {
             Self::Tcp(config) => config.end,
             Self::Ltp(config) => config.end,
+            Self::Roce(config) => config.end,
         }
     }
 }
@@ -173,6 +188,7 @@ impl<D: Datagram> AnyLink<D> {
         match config {
             LinkConfig::Tcp(config) => TcpLink::new(config, resume).map(Self::Tcp),
             LinkConfig::Ltp(config) => config.build(epoch_seed, resume, decorate).map(Self::Ltp),
+            LinkConfig::Roce(config) => RoceLink::new(config, epoch_seed, resume).map(Box::new).map(Self::Roce),
         }
     }
 
@@ -181,19 +197,19 @@ impl<D: Datagram> AnyLink<D> {
     pub fn tcp_readback(&self) -> Option<&Readback> {
         match self {
             Self::Tcp(link) => link.readback(),
-            Self::Ltp(_) => None,
+            Self::Ltp(_) | Self::Roce(_) => None,
         }
     }
 }
 
 impl<D: Datagram> AnyLink<D> {
-    /// Segments that the kernel sent again on the connection that a TCP link has now: a system call. None for LTP, which
-    /// repairs by itself and counts it.
+    /// Segments that the kernel sent again on the connection that a TCP link has now: a system call. None for the
+    /// others, which repair by themselves and count it.
     #[must_use]
     pub fn kernel_retransmits(&self) -> Retransmits {
         match self {
             Self::Tcp(link) => link.kernel_retransmits(),
-            Self::Ltp(_) => Retransmits::default(),
+            Self::Ltp(_) | Self::Roce(_) => Retransmits::default(),
         }
     }
 }
@@ -205,6 +221,7 @@ impl AnyLink<Carrier> {
         match self {
             Self::Tcp(link) => link.local_addr(),
             Self::Ltp(link) => link.datagrams().local_addr().ok(),
+            Self::Roce(link) => link.local_addr(),
         }
     }
 }
@@ -247,6 +264,7 @@ macro_rules! with {
         match $any {
             AnyLink::Tcp($link) => $call,
             AnyLink::Ltp($link) => $call,
+            AnyLink::Roce($link) => $call,
         }
     };
 }

@@ -138,8 +138,11 @@ impl<D: Datagram> LtpLink<D> {
     /// Keeps whom this end has refused just now, if anybody.
     fn note_refused(&mut self, from: Option<SocketAddr>) {
         if let Some(reason) = self.connection.take_refused() {
-            let user = None;
-            self.refused = Some(RefusedPeer { from, user, reason });
+            self.refused = Some(RefusedPeer {
+                from,
+                user: None,
+                reason: reason.into(),
+            });
         }
     }
 

@@ -25,14 +25,15 @@ mod watch;
 
 pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
-pub use roce::{RoceLink, RoceLinkConfig, RoceMismatch};
+pub use roce::{RoceLink, RoceLinkConfig, RoceMismatch, RoceOperation, RoceTable};
 pub use table::{LinkTable, Transport, VenueLinkTable};
 pub use tcp::{TcpLink, TcpLinkConfig};
-pub use view::{LinkState, LinkView, RefusedPeer};
+pub use view::{LinkState, LinkView, RefusedFor, RefusedPeer};
 pub use watch::LinkWatch;
 
 use crate::datagram::PathChange;
 use proto::ltp::Refusal;
+use proto::roce::wire::NakCode;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -219,6 +220,23 @@ pub enum DownReason {
     RefusedBecause(Refusal),
     /// The two ends of a RoCEv2 link are not configured alike.
     Mismatched(RoceMismatch),
+    /// This end wants a number that the peer cannot send any more, or has never sent (RoCEv2). The two journals contradict
+    /// each other, and a person has to look.
+    Gone {
+        /// The number that this end wants next.
+        wanted: SequenceNumber,
+        /// The oldest that the peer can send.
+        oldest: SequenceNumber,
+        /// The next that the peer has never sent.
+        next: SequenceNumber,
+    },
+    /// A request of one end was refused by the other, which breaks the queue pair of both (RoCEv2).
+    QueuePair {
+        /// Why.
+        code: NakCode,
+        /// This end refused it.
+        is_ours: bool,
+    },
     /// The peer sent bytes that are not the protocol.
     Malformed,
     /// The peer acknowledged what was never sent.
@@ -305,6 +323,16 @@ impl fmt::Display for DownReason {
             Self::Incompatible(refusal) => write!(f, "peer cannot be served: {refusal}"),
             Self::RefusedBecause(refusal) => write!(f, "refused by the peer: {refusal}"),
             Self::Mismatched(mismatch) => write!(f, "the ends are not configured alike: {mismatch}"),
+            Self::Gone { wanted, oldest, next } => write!(
+                f,
+                "message {wanted} is wanted next, and the peer has those from {oldest} to before {next} alone"
+            ),
+            Self::QueuePair { code, is_ours: false } => {
+                write!(f, "peer refused a request, and the queue pair broke: {code}")
+            }
+            Self::QueuePair { code, is_ours: true } => {
+                write!(f, "refused a request of the peer, and the queue pair broke: {code}")
+            }
             Self::Malformed => f.write_str("peer does not speak the protocol"),
             Self::FalseAck => f.write_str("peer acknowledged what was never sent"),
             Self::Io(kind) => write!(f, "socket: {kind}"),

@@ -2,7 +2,7 @@
 //! beside their own (`#[serde(flatten)]`, side by side: within each other, an unknown key could not be told).
 
 use super::keys::read_key;
-use super::{LinkConfig, LinkEnd, LtpLinkConfig, SecondPath, TcpLinkConfig};
+use super::{LinkConfig, LinkEnd, LtpLinkConfig, RoceLinkConfig, RoceTable, SecondPath, TcpLinkConfig};
 use crate::carrier::{CarrierConfig, CarrierKind};
 use crate::options::{TcpOptions, UdpOptions};
 use crate::xdp::XdpTable;
@@ -31,12 +31,14 @@ pub struct VenueLinkTable {
     pub password: Option<String>,
     /// TCP: socket options, where they are not the tuned ones.
     pub tcp: Option<TcpOptions>,
+    /// RoCEv2: addresses and settings.
+    pub roce: Option<RoceTable>,
 }
 
 /// What every link says, those of order clients too.
 #[derive(Deserialize, Clone, Debug)]
 pub struct LinkTable {
-    /// What carries the datagrams of LTP; UDP sockets where nothing is said.
+    /// What carries the datagrams of LTP and RoCEv2; UDP sockets where nothing is said.
     pub carrier: Option<CarrierKind>,
     /// Of AF_XDP.
     pub afxdp: Option<XdpTable>,
@@ -62,6 +64,8 @@ pub enum Transport {
     Ltp,
     /// Tuned TCP.
     Tcp,
+    /// RoCEv2 in user space, with a table `[….roce]` beside it.
+    Roce,
 }
 
 impl VenueLinkTable {
@@ -83,7 +87,38 @@ impl VenueLinkTable {
         match self.transport {
             Transport::Ltp => self.ltp(link, session, max_message, end, second, base),
             Transport::Tcp => self.tcp(link, session, max_message, end, second),
+            Transport::Roce => self.roce(link, session, max_message, end, second),
         }
+    }
+
+    /// Nothing of TCP's or of RoCEv2's may stand beside another transport.
+    fn refuse_tcp(&self) -> Result<(), String> {
+        refuse(
+            "TCP",
+            &[
+                ("a table tcp", self.tcp.is_some()),
+                ("user and password", self.user.is_some() || self.password.is_some()),
+            ],
+        )
+    }
+
+    fn refuse_roce(&self) -> Result<(), String> {
+        refuse("RoCEv2", &[("a table roce", self.roce.is_some())])
+    }
+
+    fn refuse_ltp(&self, link: &LinkTable, end: LinkEnd, second: Option<LinkEnd>) -> Result<(), String> {
+        refuse(
+            "LTP",
+            &[
+                ("key_id and key_file", link.key_id.is_some() || link.key_file.is_some()),
+                ("header", self.header.is_some()),
+                ("redundancy", self.redundancy.is_some()),
+                ("reorder_allowance_us", self.reorder_allowance_us.is_some()),
+                (second_key(end), second.is_some()),
+                ("a table udp", link.udp.is_some()),
+                ("a table second_afxdp", self.second_afxdp.is_some()),
+            ],
+        )
     }
 
     fn ltp(
@@ -95,14 +130,8 @@ impl VenueLinkTable {
         second: Option<LinkEnd>,
         base: &Path,
     ) -> Result<LinkConfig, String> {
-        for (keys, is_there) in [
-            ("a table tcp", self.tcp.is_some()),
-            ("user and password", self.user.is_some() || self.password.is_some()),
-        ] {
-            if is_there {
-                return Err(format!("for TCP alone: {keys}"));
-            }
-        }
+        self.refuse_tcp()?;
+        self.refuse_roce()?;
         let mut ltp = Config::new(session, link.window_messages, max_message);
         if let Some(name) = &self.header {
             ltp.header = HeaderForm::from_name(name).ok_or("header is \"full\" or \"compact\"")?;
@@ -140,20 +169,13 @@ impl VenueLinkTable {
         end: LinkEnd,
         second: Option<LinkEnd>,
     ) -> Result<LinkConfig, String> {
-        for (keys, is_there) in [
-            ("key_id and key_file", link.key_id.is_some() || link.key_file.is_some()),
-            ("header", self.header.is_some()),
-            ("redundancy", self.redundancy.is_some()),
-            ("reorder_allowance_us", self.reorder_allowance_us.is_some()),
-            (second_key(end), second.is_some()),
+        self.refuse_ltp(link, end, second)?;
+        self.refuse_roce()?;
+        let carriers = [
             ("carrier", link.carrier.is_some()),
-            ("a table udp", link.udp.is_some()),
-            ("a table afxdp", link.afxdp.is_some() || self.second_afxdp.is_some()),
-        ] {
-            if is_there {
-                return Err(format!("for LTP alone: {keys}"));
-            }
-        }
+            ("a table afxdp", link.afxdp.is_some()),
+        ];
+        refuse("LTP and RoCEv2", &carriers)?;
         let text = |text: &Option<String>| {
             let text = text.as_ref().filter(|text| !text.trim().is_empty());
             text.map(|text| text.clone().into_bytes())
@@ -175,6 +197,30 @@ impl VenueLinkTable {
         }
         tcp.check().map_err(|error| error.to_string())?;
         Ok(LinkConfig::Tcp(tcp))
+    }
+
+    fn roce(
+        &self,
+        link: &LinkTable,
+        session: SessionId,
+        max_message: usize,
+        end: LinkEnd,
+        second: Option<LinkEnd>,
+    ) -> Result<LinkConfig, String> {
+        self.refuse_ltp(link, end, second)?;
+        self.refuse_tcp()?;
+        let table = self
+            .roce
+            .as_ref()
+            .ok_or("transport = \"roce\" wants a table roce with local and peer")?;
+        let mut roce = RoceLinkConfig::new(end, table.local, table.peer, link.window_messages, max_message);
+        roce.session = session.0.into();
+        table.apply(&mut roce)?;
+        roce.carrier = CarrierConfig::check(link.carrier, link.afxdp.as_ref(), None, roce.ports_as_end())?;
+        roce.heartbeat = Duration::from_millis(link.heartbeat_ms);
+        let roce = roce.with_dead_after(Duration::from_millis(link.dead_after_ms));
+        roce.check()?;
+        Ok(LinkConfig::Roce(roce))
     }
 }
 
@@ -233,6 +279,14 @@ const _: () = assert!(DEAD_AFTER_HEARTBEATS_MIN * HEARTBEAT_MAX_MS <= DEAD_AFTER
 /// Longest `reorder_allowance_us`.
 const REORDER_ALLOWANCE_MAX_US: u64 = 1_000_000;
 
+/// What stands in a config and is another transport's.
+fn refuse(transport: &str, keys: &[(&str, bool)]) -> Result<(), String> {
+    match keys.iter().find(|(_, is_there)| *is_there) {
+        Some((key, _)) => Err(format!("for {transport} alone: {key}")),
+        None => Ok(()),
+    }
+}
+
 /// What no link can be built with: a session without a number, a peer without a port, one way given as two.
 fn check_ends(session: SessionId, end: LinkEnd, second: Option<LinkEnd>) -> Result<(), String> {
     if session.0 == 0 {
@@ -265,12 +319,19 @@ const fn second_key(end: LinkEnd) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::RoceOperation;
     use crate::options::QuickAck;
     use std::net::SocketAddr;
 
     const LTP: &str = "transport = \"ltp\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n";
     const TCP: &str = "transport = \"tcp\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n\
         user = \"gate1\"\npassword = \"secret\"\n";
+
+    const ROCE: &str = "transport = \"roce\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n";
+
+    fn table_roce(more: &str) -> String {
+        format!("[roce]\nlocal = \"10.0.0.1\"\npeer = \"10.0.0.2\"\n{more}")
+    }
 
     /// As a program has it.
     #[derive(Deserialize, Debug)]
@@ -332,6 +393,36 @@ mod tests {
             read(LTP, "redundancy = \"paths\"", Some(([127, 0, 0, 1], 7202).into())),
             Ok(LinkConfig::Ltp(LtpLinkConfig { second: Some(_), .. }))
         ));
+    }
+
+    #[test]
+    fn each_setting_of_rocev2_is_taken_and_the_queue_pair_is_as_patient_as_the_link() {
+        let roce = |more: &str| match read(ROCE, &table_roce(more), None) {
+            Ok(LinkConfig::Roce(link)) => link,
+            other => panic!("{other:?}"),
+        };
+        let plain = roce("");
+        assert_eq!((plain.session, plain.window, plain.max_message), (3, 64, 64));
+        assert_eq!((plain.operation, plain.dscp), (RoceOperation::Write, 0));
+        assert_eq!((plain.queue_pair.mtu, plain.queue_pair.rate), (1_024, None));
+        assert_eq!(plain.heartbeat, Duration::from_millis(10));
+        assert_eq!(plain.dead_after, Duration::from_millis(500));
+        let given = roce("operation = \"send\"\nmtu_bytes = 4096\ndscp = 26\nrate_control_line_mbit_s = 10_000");
+        assert_eq!((given.operation, given.dscp), (RoceOperation::Send, 26));
+        let line = given.queue_pair.rate.map(|rate| rate.line);
+        assert_eq!((given.queue_pair.mtu, line), (4_096, Some(1_250_000_000)));
+        for dead_after in ["30", "500", "15_000", "600_000"] {
+            let text = ROCE.replace("500", dead_after);
+            let Ok(LinkConfig::Roce(link)) = read(&text, &table_roce(""), None) else {
+                panic!("{dead_after}");
+            };
+            assert!(link.queue_pair.patience() >= link.dead_after, "{dead_after}");
+        }
+        let error = read(&ROCE.replace("64", "65_537"), &table_roce(""), None).unwrap_err();
+        assert!(
+            error.contains("window is out of range: it must be from 1 to 65536"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -412,8 +503,40 @@ mod tests {
             (TCP, "header = \"full\"", "for LTP alone: header"),
             (TCP, "redundancy = \"off\"", "for LTP alone: redundancy"),
             (TCP, "reorder_allowance_us = 0", "for LTP alone: reorder_allowance_us"),
-            (TCP, "carrier = \"udp\"", "for LTP alone: carrier"),
             (TCP, "[udp]\nsend_buffer_bytes = 1", "for LTP alone: a table udp"),
+            (ROCE, "[udp]\nsend_buffer_bytes = 1", "for LTP alone: a table udp"),
+            (TCP, "carrier = \"udp\"", "for LTP and RoCEv2 alone: carrier"),
+            (TCP, &table_roce(""), "for RoCEv2 alone: a table roce"),
+            (LTP, &table_roce(""), "for RoCEv2 alone: a table roce"),
+            (ROCE, "", "wants a table roce with local and peer"),
+            (ROCE, "user = \"gate1\"", "for TCP alone: user and password"),
+            (ROCE, "key_id = 1", "for LTP alone: key_id"),
+            (ROCE, "redundancy = \"twice\"", "for LTP alone: redundancy"),
+            (ROCE, "[tcp]\nno_delay = true", "for TCP alone: a table tcp"),
+            (ROCE, "[roce]\nlocal = \"10.0.0.1\"", "missing field `peer`"),
+            (ROCE, &table_roce("operation = \"read\""), "unknown variant `read`"),
+            (ROCE, &table_roce("operatoin = \"send\""), "operatoin"),
+            (ROCE, &table_roce("dscp = 64"), "roce: dscp = 64 must be at most 63"),
+            (
+                ROCE,
+                &table_roce("mtu_bytes = 1500"),
+                "mtu must be 256, 512, 1024, 2048 or 4096",
+            ),
+            (
+                ROCE,
+                &table_roce("rate_control_line_mbit_s = 0"),
+                "roce: rate_control_line_mbit_s = 0 must be from 1 to 800000",
+            ),
+            (
+                ROCE,
+                "[roce]\nlocal = \"10.0.0.1\"\npeer = \"fd00::2\"",
+                "must be addresses of two hosts, of one family",
+            ),
+            (
+                ROCE,
+                "[roce]\nlocal = \"10.0.0.1\"\npeer = \"10.0.0.1\"",
+                "must be addresses of two hosts, of one family",
+            ),
             (
                 TCP,
                 "[tcp]\nrto_min_us = 200_001",
@@ -440,8 +563,10 @@ mod tests {
             assert!(error.contains(part), "{more}: {error}");
         }
         let second = SocketAddr::from(([127, 0, 0, 1], 7202));
-        let error = read(TCP, "", Some(second)).unwrap_err();
-        assert_eq!(error, "for LTP alone: second_peer");
+        for text in [TCP, ROCE] {
+            let error = read(text, "", Some(second)).unwrap_err();
+            assert_eq!(error, "for LTP alone: second_peer");
+        }
         let error = read(&TCP.replace("gate1", "a name too long"), "", None).unwrap_err();
         assert!(error.starts_with("TCP needs user"), "{error}");
     }

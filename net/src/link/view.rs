@@ -1,6 +1,6 @@
 //! What people and monitors see of a link: what it is, where it stands, what it did.
 
-use super::LinkCounters;
+use super::{DownReason, LinkCounters};
 use proto::ltp::Refusal;
 use proto::soup::UserName;
 use std::fmt;
@@ -10,7 +10,7 @@ use types::SequenceNumber;
 /// A link as it stands.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct LinkView {
-    /// The protocol: `LTP`, `TCP`.
+    /// The protocol: `LTP`, `TCP`, `RoCEv2`.
     pub transport: &'static str,
     /// What in fact carries its datagrams: `UDP`, `AF_XDP`; `None` where the protocol has no choice.
     pub carrier: Option<&'static str>,
@@ -64,7 +64,31 @@ pub struct RefusedPeer {
     /// Who it said it is, where the transport asks.
     pub user: Option<UserName>,
     /// Why.
-    pub reason: Refusal,
+    pub reason: RefusedFor,
+}
+
+/// Why somebody was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefusedFor {
+    /// By a handshake or login.
+    Refusal(Refusal),
+    /// At a meeting over RoCEv2.
+    Meeting(DownReason),
+}
+
+impl From<Refusal> for RefusedFor {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refusal(refusal)
+    }
+}
+
+impl fmt::Display for RefusedFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refusal(refusal) => refusal.fmt(f),
+            Self::Meeting(reason) => reason.fmt(f),
+        }
+    }
 }
 
 impl LinkState {

@@ -478,7 +478,7 @@ mod tests {
         view.refused = Some(RefusedPeer {
             from: Some(([127, 0, 0, 1], 4_000).into()),
             user: None,
-            reason: Refusal::Key { given: 3, held: 7 },
+            reason: Refusal::Key { given: 3, held: 7 }.into(),
         });
         let mut lines = Vec::new();
         watch.up(at(0), &view);

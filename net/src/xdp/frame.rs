@@ -1,7 +1,7 @@
 //! Ethernet, IPv4 and UDP as one header of 42 bytes, written and read by pure functions (no_std, no I/O).
 //!
 //! Only the plain form is spoken: Ethernet II without VLAN tag, IPv4 without options and unfragmented, UDP with a
-//! checksum. Datagrams leave with "don't fragment" and identification 0, which RFC 6864 allows for what is never
+//! checksum (but to the port of RoCEv2, which has its own). Datagrams leave with "don't fragment" and identification 0, which RFC 6864 allows for what is never
 //! fragmented, so that every header bit is known to whoever writes the payload.
 //!
 //! | bytes | field |
@@ -14,6 +14,7 @@
 use core::fmt;
 use core::net::Ipv4Addr;
 use core::str::FromStr;
+use proto::roce;
 
 /// Bytes before the payload.
 pub const HEADER_LENGTH: usize = ETHERNET_LENGTH + IPV4_LENGTH + UDP_LENGTH;
@@ -49,12 +50,23 @@ pub struct Header {
 /// A datagram found in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parsed<'a> {
-    /// Where it came from.
-    pub from: Endpoint,
+    /// Where it came from, and how.
+    pub origin: Origin,
     /// Where it was sent.
     pub to: Endpoint,
     /// What it carries.
     pub payload: &'a [u8],
+}
+
+/// Where a datagram came from, and what its IP header says beside that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// Who sent it.
+    pub from: Endpoint,
+    /// Type of service: code point (DSCP) and congestion bits (ECN).
+    pub class: u8,
+    /// IPv4 identification.
+    pub identification: u16,
 }
 
 /// Why a frame is no datagram for us.
@@ -64,7 +76,7 @@ pub enum Reject {
     Unsupported,
     /// The frame is shorter than its headers say, or their lengths contradict each other.
     Length,
-    /// The IPv4 or the UDP checksum is wrong, or UDP's is left out.
+    /// The IPv4 or the UDP checksum is wrong, or UDP's is left out (but to RoCEv2's port).
     Checksum,
 }
 
@@ -136,6 +148,14 @@ impl Header {
         }
     }
 
+    /// The same with this type of service.
+    #[must_use]
+    pub fn with_class(mut self, class: u8) -> Self {
+        self.bytes[15] = class;
+        self.ip_sum = sum(&self.bytes[14..34]);
+        self
+    }
+
     /// Writes a whole frame and gives its length; `None` when the payload does not fit into it or into UDP's length.
     #[must_use]
     pub fn write(&self, payload: &[u8], frame: &mut [u8]) -> Option<u16> {
@@ -189,11 +209,21 @@ pub fn parse(frame: &[u8], checksums: Checksums) -> Result<Parsed<'_>, Reject> {
     let pseudo = sum(&header[26..34]) + u64::from(PROTOCOL_UDP) + u64::from(udp_length);
     let is_complete = fold(pseudo + sum(&header[34..42]) + sum(payload)) == u16::MAX;
     let is_partial = checksums == Checksums::OrPartial && u16_at(40) == fold(pseudo);
-    if fold(sum(&header[14..34])) != u16::MAX || u16_at(40) == 0 || !(is_complete || is_partial) {
+    let is_right = match u16_at(40) {
+        // RoCEv2 has a check of its own, and devices leave this one out.
+        0 => u16_at(36) == roce::wire::UDP_PORT,
+        _ => is_complete || is_partial,
+    };
+    if fold(sum(&header[14..34])) != u16::MAX || !is_right {
         return Err(Reject::Checksum);
     }
+    let from = endpoint(header, 6, 26, 34);
     Ok(Parsed {
-        from: endpoint(header, 6, 26, 34),
+        origin: Origin {
+            from,
+            class: header[15],
+            identification: u16_at(18),
+        },
         to: endpoint(header, 0, 30, 36),
         payload,
     })
@@ -346,6 +376,45 @@ mod tests {
     }
 
     #[test]
+    fn to_the_port_of_rocev2_a_datagram_may_come_without_checksum() {
+        let to = Endpoint {
+            port: roce::wire::UDP_PORT,
+            ..far()
+        };
+        let mut frame = vec![0; 100];
+        let length = Header::new(&near(), &to).write(b"packet", &mut frame).unwrap();
+        frame.truncate(usize::from(length));
+        frame[40..42].fill(0);
+        assert_eq!(parse(&frame, Checksums::Complete).unwrap().payload, b"packet");
+        frame[40] = 1;
+        assert_eq!(parse(&frame, Checksums::Complete), Err(Reject::Checksum));
+    }
+
+    #[test]
+    fn class_and_identification_are_told() {
+        let mut frame = vec![0; 100];
+        let header = Header::new(&near(), &far()).with_class(0x69);
+        let length = header.write(b"order", &mut frame).unwrap();
+        frame.truncate(usize::from(length));
+        let origin = |frame: &[u8]| parse(frame, Checksums::Complete).map(|parsed| parsed.origin);
+        let expected = Origin {
+            from: near(),
+            class: 0x69,
+            identification: 0,
+        };
+        assert_eq!(origin(&frame), Ok(expected));
+        // Another identification, and the checksum that goes with it.
+        frame[18..20].copy_from_slice(&[0, 2]);
+        let checksum = u16::from_be_bytes([frame[24], frame[25]]) - 2;
+        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        let expected = Origin {
+            identification: 2,
+            ..expected
+        };
+        assert_eq!(origin(&frame), Ok(expected));
+    }
+
+    #[test]
     fn a_checksum_left_to_the_card_is_taken_where_there_is_none() {
         let mut frame = written(b"order");
         // Addresses, protocol and length of the known frame of this payload, summed by hand.
@@ -383,7 +452,8 @@ mod tests {
         #[test]
         fn what_is_written_is_read(payload in proptest::collection::vec(any::<u8>(), 0..1_472)) {
             let frame = written(&payload);
-            let expected = Parsed { from: near(), to: far(), payload: &payload };
+            let origin = Origin { from: near(), class: 0, identification: 0 };
+            let expected = Parsed { origin, to: far(), payload: &payload };
             prop_assert_eq!(parse(&frame, Checksums::Complete), Ok(expected));
             prop_assert_eq!(parse(&frame, Checksums::OrPartial), Ok(expected));
         }

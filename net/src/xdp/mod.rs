@@ -30,7 +30,7 @@ pub use probe::probe;
 use crate::datagram::Datagram;
 use crate::error::{SetupError, bind_advice};
 use crate::link::LinkEnd;
-use frame::{Endpoint, Header};
+use frame::{Endpoint, Header, Origin};
 use interface::Interface;
 use queue::Queue;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -148,6 +148,21 @@ impl XdpPeer {
         self.counters
     }
 
+    /// Gives the datagrams to a peer that was known from the start this type of service.
+    pub(crate) fn set_class(&mut self, class: u8) {
+        if let Peer::Fixed(route) = &mut self.peer {
+            route.header = route.header.with_class(class);
+        }
+    }
+
+    /// Receives the next datagram, whoever sent it: its length and origin.
+    ///
+    /// # Errors
+    /// The socket is unusable.
+    pub(crate) fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, Origin)>> {
+        self.queue.borrow_mut().recv(self.inbox, buffer, &mut self.counters)
+    }
+
     fn send_by(&self, route: &Route, datagram: &[u8]) -> io::Result<bool> {
         self.queue.borrow_mut().send(&route.header, datagram)
     }
@@ -164,7 +179,7 @@ impl Datagram for XdpPeer {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let mut queue = self.queue.borrow_mut();
         for _ in 0..RECEIVES_MAX {
-            let Some((length, from)) = queue.recv(self.inbox, buffer, &mut self.counters)? else {
+            let Some((length, Origin { from, .. })) = queue.recv(self.inbox, buffer, &mut self.counters)? else {
                 return Ok(None);
             };
             if let Peer::Fixed(route) = &self.peer

@@ -5,7 +5,7 @@
 
 use super::attachment::{Attachment, QUEUES_MAX};
 use super::config::{Mode, XdpConfig};
-use super::frame::{self, Endpoint, HEADER_LENGTH, Header, OVERHEAD_IN_MTU, Reject};
+use super::frame::{self, HEADER_LENGTH, Header, OVERHEAD_IN_MTU, Origin, Reject};
 use super::interface::Interface;
 use super::memory::{FRAME_LENGTH, Frames};
 use super::program::FlowKey;
@@ -54,7 +54,7 @@ struct Waiting {
     /// Of its payload among the frames.
     offset: u64,
     length: usize,
-    from: Endpoint,
+    origin: Origin,
 }
 
 /// Ends of one queue: the links of a shard.
@@ -236,7 +236,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Receives the next datagram of an inbox: its length and source. No system call, unless the driver asks for one.
+    /// Receives the next datagram of an inbox: its length and origin. No system call, unless the driver asks for one.
     ///
     /// # Errors
     /// The socket is unusable.
@@ -245,7 +245,7 @@ impl Queue {
         inbox: usize,
         buffer: &mut [u8],
         counters: &mut XdpCounters,
-    ) -> io::Result<Option<(usize, Endpoint)>> {
+    ) -> io::Result<Option<(usize, Origin)>> {
         let before = self.inboxes[inbox].as_mut().and_then(|inbox| inbox.waiting.pop_front());
         if let Some(waiting) = before {
             return Ok(Some(self.take(waiting, buffer)));
@@ -289,7 +289,7 @@ impl Queue {
         let waiting = Waiting {
             offset: descriptor.addr + HEADER_LENGTH as u64,
             length: parsed.payload.len(),
-            from: parsed.from,
+            origin: parsed.origin,
         };
         Some((owner, waiting))
     }
@@ -305,12 +305,12 @@ impl Queue {
     }
 
     /// Copies a datagram out of its frame, as much of it as fits.
-    fn take(&mut self, waiting: Waiting, buffer: &mut [u8]) -> (usize, Endpoint) {
+    fn take(&mut self, waiting: Waiting, buffer: &mut [u8]) -> (usize, Origin) {
         let payload = self.frames.received(waiting.offset, waiting.length);
         let length = payload.len().min(buffer.len());
         buffer[..length].copy_from_slice(&payload[..length]);
         self.give_back(waiting.offset);
-        (length, waiting.from)
+        (length, waiting.origin)
     }
 
     /// Lets the kernel receive into the frame that this offset lies in.

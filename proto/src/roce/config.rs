@@ -1,6 +1,8 @@
 //! What a queue pair is built from.
 
 use super::rate::RateConfig;
+use super::requester::Requester;
+use super::responder::Responder;
 use super::wire::rnr_delay;
 use core::fmt;
 use types::Duration;
@@ -150,6 +152,12 @@ impl Config {
         Duration(total)
     }
 
+    /// Bytes of memory that a queue pair allocates.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        Requester::memory(self) + Responder::memory(self)
+    }
+
     /// How long the peer is told to wait when no receive is posted.
     #[must_use]
     pub const fn rnr_delay(&self) -> Duration {
@@ -161,7 +169,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Mtu => "mtu must be 256, 512, 1024, 2048 or 4096 bytes",
-            Self::Queue => "send_queue and receive_queue must be from 1 to 65536",
+            Self::Queue => "send_queue and receive_queue must be from 1 to 131072",
             Self::Reads => "reads must be at most 128",
             Self::Window => "window must be at least 1 packet, and with the longest message at most 4194304",
             Self::AckEvery => "ack_every must be from 1 to send_queue",
@@ -175,7 +183,7 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 /// Most requests or receives of one queue pair.
-pub const QUEUE_MAX: usize = 1 << 16;
+pub const QUEUE_MAX: usize = 1 << 17;
 /// Most RDMA READs under way at once.
 pub const READS_MAX: usize = 128;
 /// Most packets in flight: a quarter of all numbers, so that a packet of the past is told from one ahead.

@@ -51,6 +51,9 @@ pub(super) struct Requester {
     /// When to send all again; never, where nothing is in flight.
     retry_at: Timestamp,
     retries: u8,
+    /// The peer has not answered in time. One packet goes again and asks: a peer that has all but was slow says so, and is
+    /// not sent everything once more.
+    is_probing: bool,
     /// The peer has no receive: nothing goes before.
     rnr_until: Timestamp,
     rnr_retries: u8,
@@ -98,10 +101,16 @@ impl Requester {
             response_lost_at: 0,
             retry_at: NEVER,
             retries: 0,
+            is_probing: false,
             rnr_until: Timestamp::NONE,
             rnr_retries: 0,
             failure: None,
         }
+    }
+
+    /// Bytes that it allocates.
+    pub(super) const fn memory(config: &Config) -> usize {
+        config.send_queue.next_power_of_two() * size_of::<Slot>()
     }
 
     /// Begins anew with an empty queue.
@@ -111,7 +120,7 @@ impl Requester {
         (self.unacked, self.next, self.highest, self.end) = (first, first, first, first);
         (self.reads, self.unasked, self.retries, self.rnr_retries) = (0, 0, 0, 0);
         (self.retry_at, self.rnr_until, self.response_lost_at) = (NEVER, Timestamp::NONE, 0);
-        self.failure = None;
+        (self.is_probing, self.failure) = (false, None);
     }
 
     /// Requests that can be posted now.
@@ -188,7 +197,7 @@ impl Requester {
 
     /// Whether the next packet may go, but for the time.
     fn has_packet(&self) -> bool {
-        if self.failure.is_some() || self.next == self.end || self.next - self.unacked >= self.config.window {
+        if self.failure.is_some() || self.next == self.end || self.next - self.unacked >= self.window() {
             return false;
         }
         let slot = self.slot(self.sending);
@@ -196,10 +205,16 @@ impl Requester {
         !is_new_read || self.reads < self.config.reads
     }
 
+    /// Packets that may be in flight now.
+    const fn window(&self) -> u64 {
+        if self.is_probing { 1 } else { self.config.window }
+    }
+
     /// Time has passed.
     pub(super) fn on_time(&mut self, now: Timestamp, counters: &mut Counters) {
         if now >= self.retry_at {
             counters.local_ack_timeout_err += 1;
+            self.is_probing = true;
             self.try_again(now, self.unacked, counters);
         }
     }
@@ -291,7 +306,7 @@ impl Requester {
     fn asks(&mut self, is_last: bool) -> bool {
         self.unasked += u32::from(is_last);
         let is_due = is_last && (self.unasked >= self.config.ack_every || self.retries > 0);
-        let is_window_full = self.next + 1 - self.unacked >= self.config.window;
+        let is_window_full = self.next + 1 - self.unacked >= self.window();
         if is_due {
             self.unasked = 0;
         }
@@ -324,6 +339,7 @@ impl Requester {
             // Of the past.
             return;
         }
+        self.is_probing = false;
         match acknowledgement.syndrome {
             Syndrome::Ack => {
                 self.acknowledge(now, psn + 1, counters);
@@ -427,6 +443,7 @@ impl Requester {
             return;
         }
         self.unacked = unacked;
+        self.is_probing = false;
         self.retries = 0;
         self.rnr_retries = 0;
         self.rnr_until = Timestamp::NONE;

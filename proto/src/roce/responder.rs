@@ -99,6 +99,11 @@ impl Responder {
         }
     }
 
+    /// Bytes that it allocates.
+    pub(super) const fn memory(config: &Config) -> usize {
+        config.receive_queue.next_power_of_two() * size_of::<Receive>() + 2 * config.reads * size_of::<Job>()
+    }
+
     /// Begins anew with an empty queue.
     pub(super) fn start(&mut self, receive_psn: u32) {
         (self.polled, self.used, self.posted) = (0, 0, 0);

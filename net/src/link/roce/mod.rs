@@ -1,159 +1,84 @@
-//! The link over RoCEv2 in user space: messages are RDMA WRITEs with immediate into a ring that the receiver registered.
+//! The link over RoCEv2 in user space: messages are RDMA WRITEs with immediate into a ring that the receiver registered, or
+//! SENDs with immediate.
 //!
-//! The ends meet over TCP (`hello`) and then speak RoCEv2 between two addresses of their own. Message `n` goes into slot
-//! `n` modulo the ring; its immediate is the low half of `n`. A slot begins with the number that its sender wants next,
-//! so every message gives credits back; where none goes for a while, that number is written to a word behind the ring.
-//! A sender never has more messages in the ring than the ring holds, so no slot is overwritten before it was handed out
-//! and no receive is missing.
+//! The ends meet over TCP (`hello`) and then speak RoCEv2 between two addresses of their own. By RDMA WRITE, message `n`
+//! goes into slot `n` modulo the receiver's ring; by SEND, into the next receive. Its immediate is the low half of `n`. A
+//! message begins with the number that its sender wants next, so every message gives credits back; where none goes for a
+//! while, that number travels by itself, as a word. A sender never has more messages under way than the receiver's ring
+//! holds, so no slot is overwritten before it was handed out and no receive is missing.
 //!
-//! When a queue pair breaks, or the TCP connection ends, the ends meet anew under new numbers and keys, and each sends
-//! again from the message that the other wants.
+//! Packets are taken in whether or not the owner has room: they wait in the ring, and what they acknowledge makes room.
+//!
+//! When a queue pair breaks, the TCP connection ends, or a peer shows nothing for too long, the ends meet anew under new
+//! numbers and keys, and each sends again from the message that the other wants, out of its ring or its owner's journal.
 
+mod config;
 mod hello;
+mod meeting;
+mod outgoing;
+mod port;
 mod ring;
+mod session;
 mod socket;
 #[cfg(test)]
 mod tests;
 
+pub use config::{RoceLinkConfig, RoceOperation, RoceTable};
 pub use hello::RoceMismatch;
 
-use super::tcp::Connector;
-use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, Resume};
+use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkView, RefusedFor, RefusedPeer, Resume};
 use crate::error::SetupError;
-use crate::options::TcpOptions;
-use crate::tcp::{self, TcpListener, TcpStream};
-use hello::{Hello, MAGIC, Meeting, gid};
+use crate::tcp::TcpStream;
+use hello::{Hello, MAGIC, Ready, Verdict, gid};
+use meeting::{Caller, Door, send};
+use outgoing::Outgoing;
+use port::RocePort;
 use proto::roce::{
-    Attributes, Completion, Config, ConfigError, Failure, ICRC_LENGTH, Identification, Operation, Path, QueuePair,
-    ReceiveRequest, Region, Regions, Remote, SendRequest, wire,
+    Access, Attributes, Completion, Failure, QueuePair, ReceiveRequest, Received, Region, Regions, SendRequest,
 };
-use ring::{Arena, Outgoing};
-use socket::RoceSocket;
+use ring::{Arena, CONTROL_RECEIVES, Incoming, PREFIX, Place, WORD};
+use session::Session;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use types::{Duration, SequenceNumber, Timestamp};
+use std::net::SocketAddr;
+use types::{SequenceNumber, Timestamp};
+use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
-
-/// What one end is built from.
-#[derive(Clone, Copy, Debug)]
-pub struct RoceLinkConfig {
-    /// Which end it is at the meeting over TCP, and where.
-    pub end: LinkEnd,
-    /// The RoCEv2 address of this end, at UDP port 4791; no other end may have it.
-    pub local: IpAddr,
-    /// The peer's.
-    pub peer: IpAddr,
-    /// The session; the same at both ends.
-    pub session: u32,
-    /// Most unacknowledged messages, a power of two; the same at both ends.
-    pub window: usize,
-    /// Longest message, bytes; the same at both ends.
-    pub max_message: usize,
-    /// Without a message for this long the peer is shown that this end lives.
-    pub heartbeat: Duration,
-    /// How long a peer that stops answering is waited for is [`Config::patience`].
-    pub queue_pair: Config,
-}
 
 /// One end of a link over RoCEv2.
 #[derive(Debug)]
 pub struct RoceLink {
     config: RoceLinkConfig,
-    socket: RoceSocket,
+    port: RocePort,
     pair: QueuePair,
     regions: Regions,
     arena: Arena,
     outgoing: Outgoing,
-    /// The first message that was numbered after the start.
-    start: u64,
-    /// The message that is to come next.
-    next_receive: u64,
+    incoming: Incoming,
     door: Door,
-    meeting: Option<(Meeting, Hello)>,
+    /// What the connecting end told at the meeting under way.
+    offered: Option<Hello>,
     session: Option<Session>,
     random: Random,
-    /// Told once a reason, until the link was up.
-    down_told: Option<DownReason>,
+    /// Why the link could not come up, as last told: one reason is told once, however many attempts fail by it.
+    told: Option<DownReason>,
     event: Option<LinkEvent>,
-    /// Turns until TCP is looked at again, while there is a session.
-    looks: u32,
+    look: Look,
+    /// Whom this end refused last.
+    refused: Option<RefusedPeer>,
     buffer: Box<[u8]>,
     counters: LinkCounters,
 }
 
-/// How the ends meet.
-#[derive(Debug)]
-enum Door {
-    Connect(Connector),
-    Listen(TcpListener),
-}
-
-/// What there is between two meetings.
-#[derive(Debug)]
-struct Session {
-    stream: TcpStream,
-    to: Path,
-    from: Path,
-    ring: Remote,
-    remote_key: u32,
-    /// The number that the peer was told last.
-    told: u64,
-    /// When that is to be told anew, if no message does; never, where it is not.
-    tell_at: Timestamp,
-    /// When something was posted last.
-    posted_at: Timestamp,
-}
-
-impl RoceLinkConfig {
-    /// The default between two addresses.
-    #[must_use]
-    pub const fn new(end: LinkEnd, local: IpAddr, peer: IpAddr, window: usize, max_message: usize) -> Self {
-        Self {
-            end,
-            local,
-            peer,
-            session: 0,
-            window,
-            max_message,
-            heartbeat: Duration::from_millis(10),
-            // Each message, and the word now and then.
-            queue_pair: Config::new(2 * window, max_message + ring::PREFIX),
-        }
-    }
-
-    /// Whether these settings can work.
-    ///
-    /// # Errors
-    /// What is wrong, for people.
-    pub fn check(&self) -> Result<(), String> {
-        if !self.window.is_power_of_two() {
-            return Err(format!("window = {}: a power of two is needed", self.window));
-        }
-        if self.max_message == 0 || self.queue_pair.max_message < self.max_message + ring::PREFIX {
-            return Err("max_message must be at least 1, and messages of the queue pair 8 bytes longer".to_owned());
-        }
-        if self.queue_pair.send_queue <= self.window || self.queue_pair.receive_queue < self.window {
-            return Err("the queues of the queue pair must hold the window, and one more to be sent".to_owned());
-        }
-        if self.heartbeat.0 == 0 {
-            return Err("heartbeat must be above 0".to_owned());
-        }
-        if self.local.is_ipv4() != self.peer.is_ipv4() || self.local == self.peer {
-            return Err("local and peer must be two addresses of one family".to_owned());
-        }
-        self.queue_pair.check().map_err(|error: ConfigError| error.to_string())
-    }
-
-    /// Bytes of memory that the link allocates, but for the queue pair's own lists.
-    #[must_use]
-    pub const fn memory(&self) -> usize {
-        Arena::length(self.window, self.max_message) + self.window * 16 + self.buffer()
-    }
-
-    /// Bytes of the longest packet.
-    const fn buffer(&self) -> usize {
-        wire::packet_length_max(self.queue_pair.mtu) + ICRC_LENGTH
-    }
+/// What the last look into the socket found. To look once more after a packet costs a system call, and the answer waits for
+/// it: on a quiet link that is left to the next turn. On a busy one everything is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    /// Nothing.
+    Quiet,
+    /// The first packet after nothing.
+    First,
+    /// One of several.
+    Busy,
 }
 
 impl RoceLink {
@@ -161,57 +86,52 @@ impl RoceLink {
     ///
     /// # Errors
     /// The configuration contradicts itself, or an address cannot be had.
+    ///
+    /// # Panics
+    /// When a resume number is 0: numbers start at 1.
     pub fn new(config: &RoceLinkConfig, seed: u64, resume: Resume) -> Result<Self, SetupError> {
+        assert!(
+            resume.next_send.0 > 0 && resume.next_receive.0 > 0,
+            "sequence numbers start at 1"
+        );
         let wrong = |what: String| {
+            let doing = format!("building the RoCEv2 link of session {}", config.session);
             let source = io::Error::new(io::ErrorKind::InvalidInput, what);
-            SetupError::new("checking a RoCEv2 link", source, "correct the configuration")
+            SetupError::new(doing, source, "correct the link's settings")
         };
         config.check().map_err(wrong)?;
-        let socket = RoceSocket::bind(SocketAddr::new(config.local, wire::UDP_PORT))?;
-        let options = TcpOptions::tuned();
-        let door = match config.end {
-            LinkEnd::Connect { peer, local } => Door::Connect(Connector::new(
-                peer,
-                local,
-                options,
-                MEET_WITHIN,
-                (RETRY_MIN, RETRY_MAX),
-            )),
-            LinkEnd::Listen { local } => Door::Listen(TcpListener::bind(local, &options)?),
-        };
-        let arena = Arena::new(config.window, config.max_message);
+        let pair = QueuePair::new(config.queue_pair).map_err(|error| wrong(error.to_string()))?;
+        let slots = config.slots();
+        let arena = Arena::new(slots, config.max_message);
         Ok(Self {
-            config: *config,
-            socket,
-            pair: QueuePair::new(config.queue_pair).map_err(|error| wrong(error.to_string()))?,
+            port: RocePort::open(config)?,
+            pair,
             regions: Regions::new(1, arena.bytes.len()),
             arena,
             outgoing: Outgoing::new(config.window, resume.next_send.0),
-            start: resume.next_send.0,
-            next_receive: resume.next_receive.0,
-            door,
-            meeting: None,
+            incoming: Incoming::new(slots, resume.next_receive.0),
+            door: Door::open(config.end)?,
+            offered: None,
             session: None,
             random: Random(seed),
-            down_told: None,
+            told: None,
             event: None,
-            looks: 0,
+            look: Look::Quiet,
+            refused: None,
             // One byte more, so that what was cut off is longer than any good packet.
-            buffer: vec![0; config.buffer() + 1].into(),
+            buffer: vec![0; config.packet_max() + 1].into(),
             counters: LinkCounters::default(),
+            config: *config,
         })
     }
 
     /// Where the listening end listens.
     #[must_use]
     pub fn local_addr(&self) -> Option<SocketAddr> {
-        match &self.door {
-            Door::Listen(listener) => listener.local_addr().ok(),
-            Door::Connect(_) => None,
-        }
+        self.door.local_addr()
     }
 
-    /// The protocol's own counts.
+    /// The protocol's own counts, finer than [`Link::counters`].
     #[must_use]
     pub const fn roce_counters(&self) -> proto::roce::Counters {
         self.pair.counters()
@@ -220,111 +140,109 @@ impl RoceLink {
     /// Looks at TCP: the end of the session, a new peer, the next step of a meeting.
     fn meet(&mut self, now: Timestamp) {
         if let Some(session) = &mut self.session {
-            self.looks = self.looks.wrapping_add(1);
-            if !self.looks.is_multiple_of(TURNS_PER_LOOK) {
-                return;
-            }
-            let outcome = session.stream.recv(&mut [0; 1]);
-            match outcome {
-                Ok(tcp::Received::Nothing) => {}
-                Ok(tcp::Received::Closed) => self.end(now, DownReason::Closed),
-                Ok(tcp::Received::Bytes(_)) => self.end(now, DownReason::Malformed),
-                Err(error) => self.end(now, DownReason::Io(error.kind())),
+            match session.look(now) {
+                Ok(false) => {}
+                Ok(true) => self.up(),
+                Err(reason) => self.end(now, reason),
             }
         }
-        if self.meeting.is_none() {
-            let found = match &mut self.door {
-                Door::Connect(_) if self.session.is_some() => return,
-                Door::Connect(connector) => connector.turn(now),
-                Door::Listen(listener) => listener.accept().map(|accepted| accepted.map(|(stream, _)| stream)),
+        match &self.door {
+            Door::Connect { .. } if self.session.is_none() => self.meet_by_connecting(now),
+            Door::Connect { .. } => {}
+            Door::Listen { .. } => self.meet_by_listening(now),
+        }
+    }
+
+    fn meet_by_connecting(&mut self, now: Timestamp) {
+        let Self {
+            config,
+            random,
+            incoming,
+            outgoing,
+            offered,
+            ..
+        } = self;
+        let offer = || *offered.insert(hello(config, random, incoming, outgoing));
+        match self.door.connect(now, offer, &mut self.counters) {
+            Ok(None) => {}
+            Ok(Some(Caller {
+                from,
+                mut stream,
+                hello: theirs,
+            })) => {
+                let ours = self.offered.take().expect("it was told when the connection was made");
+                let mut outcome = ours.fits(&theirs);
+                let verdict = outcome.map_or_else(Verdict::of, |()| Verdict::GoOn);
+                let sent = send(&mut stream, ready(verdict).as_bytes());
+                if outcome.is_ok() {
+                    outcome = sent;
+                }
+                match outcome {
+                    Ok(()) => {
+                        self.establish(now, stream, &ours, &theirs);
+                        self.up();
+                    }
+                    Err(reason) => {
+                        self.on_misfit(from, reason, theirs.verdict.get());
+                        self.give_up(now, reason);
+                    }
+                }
+            }
+            Err(reason) => self.give_up(now, reason),
+        }
+    }
+
+    fn meet_by_listening(&mut self, now: Timestamp) {
+        let Some(caller) = self.door.accept(now, &mut self.counters) else {
+            return;
+        };
+        let Caller {
+            from,
+            mut stream,
+            hello: theirs,
+        } = caller;
+        let ours = hello(&self.config, &mut self.random, &self.incoming, &self.outgoing);
+        if let Err(reason) = ours.fits(&theirs) {
+            self.on_misfit(from, reason, Verdict::GoOn.code());
+            let refusal = Hello {
+                verdict: U32::new(Verdict::of(reason).code()),
+                ..ours
             };
-            match found {
-                Ok(Some(stream)) => {
-                    let meeting = Meeting::new(stream, now + MEET_WITHIN);
-                    self.meeting = Some((meeting, self.hello()));
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    self.give_up(now, DownReason::Io(error.kind()));
-                    return;
-                }
-            }
-        }
-        let Some((meeting, ours)) = &mut self.meeting else {
-            return;
-        };
-        match meeting.turn(ours) {
-            Ok(Some(theirs)) => self.begin(now, &theirs),
-            Ok(None) if now < meeting.until => {}
-            Ok(None) => self.give_up(now, DownReason::Silent),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                self.counters.malformed += 1;
-                self.give_up(now, DownReason::Malformed);
-            }
-            Err(error) => self.give_up(now, DownReason::Io(error.kind())),
-        }
-    }
-
-    /// What this end tells at a meeting: under new numbers and a new key each time.
-    fn hello(&mut self) -> Hello {
-        let size = |length: usize| U32::new(u32::try_from(length).unwrap_or(u32::MAX));
-        Hello {
-            magic: MAGIC,
-            session: U32::new(self.config.session),
-            // 0 and 1 are for management.
-            qpn: U32::new(self.random.bits(24).max(2)),
-            psn: U32::new(self.random.bits(24)),
-            remote_key: U32::new(self.random.bits(32)),
-            address: U64::new(RING_ADDRESS),
-            slots: size(self.config.window),
-            max_message: size(self.config.max_message),
-            mtu: size(self.config.queue_pair.mtu),
-            gid: gid(self.config.local),
-            peer_gid: gid(self.config.peer),
-            next_receive: U64::new(self.next_receive),
-            oldest: U64::new(self.outgoing.base),
-            next_send: U64::new(self.outgoing.next),
-        }
-    }
-
-    /// Both have told: the session begins, if they fit.
-    fn begin(&mut self, now: Timestamp, theirs: &Hello) {
-        let Some((meeting, mut ours)) = self.meeting.take() else {
-            return;
-        };
-        // What was acknowledged or numbered while the other end was telling its part.
-        ours.oldest = U64::new(self.outgoing.base);
-        ours.next_send = U64::new(self.outgoing.next);
-        let misfit = match (ours.check(theirs), ours.can_resume(theirs), theirs.can_resume(&ours)) {
-            (Err(mismatch), _, _) => Some(DownReason::Mismatched(mismatch)),
-            (_, Err(reason), _) | (_, _, Err(reason)) => Some(reason),
-            _ => None,
-        };
-        if let Some(reason) = misfit {
-            self.counters.refused += 1;
+            // A peer that is gone needs no answer. Nor does one that does not fit disturb a session.
+            let _ = send(&mut stream, refusal.as_bytes());
             self.give_up(now, reason);
             return;
         }
-        if self.session.is_some() {
-            self.end(now, DownReason::Replaced);
+        // The peer knows best that its old session is dead.
+        self.end(now, DownReason::Replaced);
+        match send(&mut stream, ours.as_bytes()) {
+            Ok(()) => self.establish(now, stream, &ours, &theirs),
+            Err(reason) => self.give_up(now, reason),
         }
-        if ours.next_receive.get() != self.next_receive {
-            // A message of the old session came after it was told what is wanted: the ends meet once more.
-            self.give_up(now, DownReason::Replaced);
-            return;
-        }
-        self.establish(now, meeting.into_stream(), &ours, theirs);
     }
 
+    /// This end refuses a peer, or is refused by it: whoever saw first that they do not fit.
+    fn on_misfit(&mut self, from: SocketAddr, reason: DownReason, verdict: u32) {
+        if Verdict::from_code(verdict) == Verdict::GoOn {
+            self.counters.refused += 1;
+            self.refused = Some(RefusedPeer {
+                from: Some(from),
+                user: None,
+                reason: RefusedFor::Meeting(reason),
+            });
+        } else {
+            self.counters.refused_by_peer += 1;
+        }
+    }
+
+    /// The queue pair is connected; the peer's receives are there.
     fn establish(&mut self, now: Timestamp, stream: TcpStream, ours: &Hello, theirs: &Hello) {
-        let [local, peer] = [self.config.local, self.config.peer].map(|ip| SocketAddr::new(ip, wire::UDP_PORT));
-        let remote_key = ours.remote_key.get();
         let region = Region {
-            remote_key,
+            remote_key: ours.remote_key.get(),
             address: RING_ADDRESS,
             offset: 0,
             length: self.arena.reached(),
-            access: proto::roce::Access {
+            access: Access {
                 remote_read: false,
                 remote_write: true,
             },
@@ -335,91 +253,129 @@ impl RoceLink {
         let wanted = theirs.next_receive.get();
         let word = self.arena.word();
         self.arena.put_number(word, wanted);
+        self.arena.put_number(word + PREFIX, 0);
         self.outgoing.resume(wanted);
+        self.incoming.restart();
         self.pair.connect(Attributes {
             local_qpn: ours.qpn.get(),
             peer_qpn: theirs.qpn.get(),
             send_psn: ours.psn.get(),
             receive_psn: theirs.psn.get(),
         });
-        for _ in 0..self.config.window {
-            self.post_receive();
+        let words = match self.config.operation {
+            RoceOperation::Write => 0,
+            RoceOperation::Send => CONTROL_RECEIVES,
+        };
+        for id in 0..self.config.slots() + words {
+            self.post_receive(id as u64);
         }
-        self.session = Some(Session {
-            stream,
-            to: Path::new(local, peer),
-            from: Path::new(peer, local),
-            ring: Remote {
-                address: theirs.address.get(),
-                key: theirs.remote_key.get(),
-            },
-            remote_key,
-            told: self.next_receive,
-            tell_at: NEVER,
-            posted_at: now,
-        });
-        if let Door::Connect(connector) = &mut self.door {
-            connector.on_up();
-        }
-        self.counters.ups += 1;
-        self.down_told = None;
-        self.event = Some(LinkEvent::Up);
+        self.look = Look::Quiet;
+        self.session = Some(Session::new(now, stream, &self.config, ours, theirs));
     }
 
-    /// A place for one immediate; its message goes into the ring.
-    fn post_receive(&mut self) {
-        let request = ReceiveRequest {
-            id: 0,
-            offset: 0,
-            length: 0,
+    /// A place for a message or a word of the peer; what it writes goes into its ring, and its immediate alone is received.
+    fn post_receive(&mut self, id: u64) {
+        let (offset, length) = match self.config.operation {
+            RoceOperation::Write => (0, 0),
+            RoceOperation::Send => (self.arena.receive(id), self.arena.slot_length()),
         };
-        let posted = self.pair.post_receive(request, &self.regions);
+        let posted = self
+            .pair
+            .post_receive(ReceiveRequest { id, offset, length }, &self.regions);
         debug_assert!(posted.is_ok(), "there are as many as the ring has slots");
     }
 
-    /// The session is over.
+    /// Both have agreed.
+    fn up(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        session.is_up = true;
+        tracing::info!(
+            "RoCEv2 link of session {}: {session}, by {}",
+            self.config.session,
+            self.port.name()
+        );
+        self.door.on_up();
+        self.counters.ups += 1;
+        self.told = None;
+        self.event = Some(LinkEvent::Up);
+    }
+
+    /// The session is over, if there is one.
     fn end(&mut self, now: Timestamp, reason: DownReason) {
-        if let Some(session) = self.session.take() {
-            self.regions.deregister(session.remote_key);
-            self.pair.close();
-            while self.pair.poll_completion().is_some() {}
+        let Some(session) = self.session.take() else { return };
+        self.regions.deregister(session.remote_key);
+        self.pair.close();
+        while self.pair.poll_completion().is_some() {}
+        self.incoming.restart();
+        if session.is_up {
             self.counters.downs += 1;
-            self.event = Some(LinkEvent::Down(reason));
-            self.down_told = Some(reason);
-            if let Door::Connect(connector) = &mut self.door {
-                connector.on_down(now);
-            }
+            self.told = None;
         }
+        self.give_up(now, reason);
     }
 
     /// There will be no session with whom this end was meeting.
     fn give_up(&mut self, now: Timestamp, reason: DownReason) {
-        self.meeting = None;
+        if reason == DownReason::Malformed {
+            self.counters.malformed += 1;
+        }
         if self.session.is_some() {
             return;
         }
-        if let Door::Connect(connector) = &mut self.door {
-            connector.on_down(now);
+        self.door.on_down(now);
+        if self.told != Some(reason) {
+            self.told = Some(reason);
+            self.event = Some(LinkEvent::Down(reason));
         }
-        if self.down_told != Some(reason) {
-            self.down_told = Some(reason);
-            self.event = self.event.or(Some(LinkEvent::Down(reason)));
+    }
+
+    /// Takes in packets: until there is a message to hand out, where the owner wants one.
+    fn hear(&mut self, now: Timestamp, wants_message: bool) {
+        for _ in 0..RECEIVES_MAX {
+            if wants_message && self.incoming.next < self.incoming.arrived || self.event.is_some() {
+                return;
+            }
+            if self.look == Look::First {
+                self.look = Look::Busy;
+                return;
+            }
+            match self.receive(now) {
+                Ok(true) => {
+                    self.look = match self.look {
+                        Look::Quiet => Look::First,
+                        Look::First | Look::Busy => Look::Busy,
+                    };
+                    self.take_up(now);
+                }
+                Ok(false) => {
+                    self.look = Look::Quiet;
+                    self.look_at_silence(now);
+                    return;
+                }
+                Err(error) => {
+                    self.end(now, DownReason::Io(error.kind()));
+                    return;
+                }
+            }
         }
     }
 
     /// Takes in one packet. `false`: there is none.
     fn receive(&mut self, now: Timestamp) -> io::Result<bool> {
-        let Some(arrived) = self.socket.recv(&mut self.buffer)? else {
+        let Some(arrived) = self.port.recv(&mut self.buffer)? else {
             return Ok(false);
         };
+        self.counters.heard += 1;
         self.counters.bytes_received += arrived.length as u64;
-        let Some(session) = &self.session else { return Ok(true) };
-        let is_from_peer = arrived.from == SocketAddr::new(self.config.peer, wire::UDP_PORT);
+        if arrived.from.ip() != self.config.peer {
+            self.counters.foreign += 1;
+            return Ok(true);
+        }
+        let Some(session) = &mut self.session else {
+            return Ok(true);
+        };
         let payload = &self.buffer[..arrived.length];
-        let packet = is_from_peer
-            .then(|| session.from.open(payload, Identification::Hidden))
-            .flatten();
-        match packet {
+        match session.open(arrived.from, payload, arrived.identification) {
             Some(packet) => {
                 let memory = &mut self.arena.bytes;
                 self.pair
@@ -430,127 +386,190 @@ impl RoceLink {
         Ok(true)
     }
 
-    /// The next message that has come, copied out.
-    fn next_message(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
-        while self.session.is_some()
-            && let Some(completion) = self.pair.poll_completion()
-        {
-            let Completion::Receive {
-                status: Ok(received), ..
-            } = completion
-            else {
-                continue;
-            };
-            let number = self.next_receive;
-            let length = received.length.wrapping_sub(ring::PREFIX);
-            if !received.is_write || received.immediate != Some(low_32(number)) || length > self.config.max_message {
-                self.counters.malformed += 1;
-                self.end(now, DownReason::Malformed);
-                break;
-            }
-            let slot = self.arena.slot(number);
-            if !self.outgoing.acknowledge(self.arena.number(slot)) {
-                self.end(now, DownReason::FalseAck);
-                break;
-            }
-            buffer[..length].copy_from_slice(&self.arena.bytes[slot + ring::PREFIX..][..length]);
-            self.next_receive += 1;
-            self.post_receive();
-            if let Some(session) = &mut self.session
-                && session.tell_at == NEVER
-            {
-                session.tell_at = now + TELL_AFTER;
-            }
-            self.counters.received += 1;
-            return Some(LinkEvent::Message {
-                sequence: SequenceNumber(number),
-                length,
-            });
-        }
-        None
-    }
-
-    /// Looks whether the session is still good, and at the peer's word.
-    fn look(&mut self, now: Timestamp) {
+    /// Takes up what the packet brought: messages, a word, the end of the queue pair.
+    fn take_up(&mut self, now: Timestamp) {
         if self.session.is_none() {
             return;
         }
-        if let Some(failure) = self.pair.failure() {
-            self.end(now, down_reason(failure));
-        } else if !self.outgoing.acknowledge(self.arena.number(self.arena.word())) {
-            self.end(now, DownReason::FalseAck);
+        while let Some(completion) = self.pair.poll_completion() {
+            if let Completion::Receive {
+                id,
+                status: Ok(received),
+            } = completion
+                && let Err(reason) = self.on_received(now, id, received)
+            {
+                self.end(now, reason);
+                return;
+            }
         }
+        if let Some(failure) = self.pair.failure() {
+            // What was refused is told.
+            let _ = self.transmit(now);
+            self.end(now, down_reason(failure));
+        } else if self.config.operation == RoceOperation::Write
+            && let Err(reason) = self.on_word(now, self.arena.word())
+        {
+            self.end(now, reason);
+        }
+    }
+
+    /// A receive was used up.
+    fn on_received(&mut self, now: Timestamp, id: u64, received: Received) -> Result<(), DownReason> {
+        let is_write = self.config.operation == RoceOperation::Write;
+        let offset = if is_write {
+            self.arena.slot(self.incoming.arrived)
+        } else {
+            self.arena.receive(id)
+        };
+        let is_word = !is_write && received.immediate.is_none() && received.length == WORD;
+        if is_word && !received.is_write {
+            self.on_word(now, offset)?;
+            self.post_receive(id);
+            return Ok(());
+        }
+        let length = received.length.wrapping_sub(PREFIX);
+        let message = Place {
+            offset,
+            length,
+            receive: id,
+        };
+        if received.is_write != is_write
+            || received.immediate != Some(low_32(self.incoming.arrived))
+            || length > self.config.max_message
+            || !self.incoming.push(message)
+        {
+            return Err(DownReason::Malformed);
+        }
+        if let Some(session) = &mut self.session {
+            session.heard_at = now;
+        }
+        if is_write {
+            self.post_receive(id);
+        }
+        self.on_wanted(self.arena.number(offset))
+    }
+
+    /// The peer's word: what it wants next, and that it lives.
+    fn on_word(&mut self, now: Timestamp, offset: usize) -> Result<(), DownReason> {
+        let beat = self.arena.number(offset + PREFIX);
+        if let Some(session) = &mut self.session
+            && session.beat_heard != beat
+        {
+            (session.beat_heard, session.heard_at) = (beat, now);
+            let wanted = self.arena.number(offset);
+            return self.on_wanted(wanted);
+        }
+        Ok(())
+    }
+
+    fn on_wanted(&mut self, wanted: u64) -> Result<(), DownReason> {
+        if self.outgoing.acknowledge(wanted) {
+            Ok(())
+        } else {
+            Err(DownReason::FalseAck)
+        }
+    }
+
+    /// All that has come is taken in: has the peer shown itself lately?
+    fn look_at_silence(&mut self, now: Timestamp) {
+        let dead_after = self.config.dead_after;
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| now.since(session.heard_at) >= dead_after)
+        {
+            self.end(now, DownReason::Silent);
+        }
+    }
+
+    /// The next message that has come, copied out.
+    fn next_message(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
+        let session = self.session.as_mut().filter(|session| session.is_up)?;
+        let (
+            number,
+            Place {
+                offset,
+                length,
+                receive,
+            },
+        ) = self.incoming.pop()?;
+        session.on_handed_out(now);
+        buffer[..length].copy_from_slice(&self.arena.bytes[offset + PREFIX..][..length]);
+        self.counters.received += 1;
+        if self.config.operation == RoceOperation::Send {
+            self.post_receive(receive);
+        }
+        Some(LinkEvent::Message {
+            sequence: SequenceNumber(number),
+            length,
+        })
     }
 
     /// Posts what may leave.
     fn post(&mut self, now: Timestamp, watermark: u64) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.session.as_mut().filter(|session| session.is_up) else {
+            return;
+        };
+        let wanted = self.incoming.next;
         // One place is the word's.
-        while self.outgoing.is_sendable(watermark) && self.pair.send_room() > 1 {
-            let number = self.outgoing.sent;
-            let offset = self.arena.outgoing(number);
-            self.arena.put_number(offset, self.next_receive);
+        while self.pair.send_room() > 1
+            && let Some(message) = self.outgoing.sendable(watermark, session.peer_slots)
+        {
+            let number = message.number;
+            let offset = if message.is_recalled {
+                self.arena.recalled(number)
+            } else {
+                self.arena.outgoing(number)
+            };
+            self.arena.put_number(offset, wanted);
+            let at = self.arena.in_ring_of(session.peer_slots, number);
             let request = SendRequest {
                 id: number,
-                operation: Operation::Write {
-                    to: Remote {
-                        address: session.ring.address.wrapping_add(self.arena.slot(number) as u64),
-                        key: session.ring.key,
-                    },
-                    immediate: Some(low_32(number)),
-                },
+                operation: session.operation(self.config.operation, at, Some(low_32(number))),
                 offset,
-                length: ring::PREFIX + self.outgoing.length(number),
+                length: PREFIX + message.length,
                 is_signaled: false,
             };
             if self.pair.post_send(request, &self.regions).is_err() {
                 return;
             }
-            self.outgoing.sent += 1;
-            if number < self.outgoing.highest {
+            if self.outgoing.on_sent() {
                 self.counters.retransmitted += 1;
             } else {
-                self.outgoing.highest = number + 1;
                 self.counters.sent += 1;
             }
-            (session.told, session.tell_at, session.posted_at) = (self.next_receive, NEVER, now);
+            session.on_told(now, wanted);
         }
-        let is_owed = self.next_receive - session.told >= (self.config.window / 4).max(1) as u64;
-        let is_quiet = now >= session.posted_at + self.config.heartbeat;
-        if (is_owed || is_quiet || now >= session.tell_at) && self.pair.send_room() > 0 {
+        if session.owes_word(now, wanted, &self.config) && self.pair.send_room() > 0 {
             let offset = self.arena.outgoing_word();
-            self.arena.put_number(offset, self.next_receive);
+            self.arena.put_number(offset, wanted);
+            self.arena.put_number(offset + PREFIX, session.beats + 1);
+            let at = self.arena.word_in_ring_of(session.peer_slots);
             let request = SendRequest {
                 id: 0,
-                operation: Operation::Write {
-                    to: Remote {
-                        address: session.ring.address.wrapping_add(self.arena.word() as u64),
-                        key: session.ring.key,
-                    },
-                    immediate: None,
-                },
+                operation: session.operation(self.config.operation, at, None),
                 offset,
-                length: ring::PREFIX,
+                length: WORD,
                 is_signaled: false,
             };
             if self.pair.post_send(request, &self.regions).is_ok() {
-                (session.told, session.tell_at, session.posted_at) = (self.next_receive, NEVER, now);
+                session.beats += 1;
+                session.on_told(now, wanted);
             }
         }
     }
 
     fn transmit(&mut self, now: Timestamp) -> io::Result<()> {
         let Some(session) = &self.session else { return Ok(()) };
-        let to = SocketAddr::new(self.config.peer, wire::UDP_PORT);
         while let Some(length) = self.pair.poll_transmit(now, &self.arena.bytes, &mut self.buffer) {
             let length = session.to.seal(&mut self.buffer, length);
-            if !self.socket.send_to(&self.buffer[..length], to)? {
+            if !self.port.send(&self.buffer[..length], session.peer)? {
                 // The socket's buffer is full: this one is lost and will be repaired, the rest waits for the next turn.
                 break;
             }
             self.counters.bytes_sent += length as u64;
         }
-        Ok(())
+        self.port.flush()
     }
 }
 
@@ -560,59 +579,64 @@ impl Link for RoceLink {
     }
 
     fn is_up(&self) -> bool {
-        self.session.is_some()
+        self.session.as_ref().is_some_and(|session| session.is_up)
     }
 
     fn send(&mut self, message: &[u8], position: u64) -> SequenceNumber {
-        assert!(!message.is_empty() && message.len() <= self.config.max_message);
+        assert!(message.len() <= self.config.max_message, "the message is too long");
         let number = self.outgoing.push(message.len(), position);
-        self.put(number, message);
+        self.arena.put(self.arena.outgoing(number), message);
         SequenceNumber(number)
     }
 
     fn restore(&mut self, sequence: SequenceNumber, message: &[u8]) {
-        assert!(!message.is_empty() && message.len() <= self.config.max_message);
+        assert!(message.len() <= self.config.max_message, "the message is too long");
         self.outgoing.restore(sequence.0, message.len());
-        self.put(sequence.0, message);
+        self.arena.put(self.arena.outgoing(sequence.0), message);
     }
 
-    /// Not asked for: a peer that has lost what it had acknowledged is told that the session cannot resume.
-    fn recalled(&mut self, _: SequenceNumber, _: &[u8]) {}
+    fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]) {
+        assert!(message.len() <= self.config.max_message, "the message is too long");
+        if self.outgoing.bring(sequence.0, message.len()) {
+            self.arena.put(self.arena.recalled(sequence.0), message);
+            self.counters.recalled += 1;
+        }
+    }
 
-    fn not_recalled(&mut self, _: SequenceNumber) {}
-
-    /// Takes nothing in, acknowledgements neither: an owner without room has to wait for `poll` to make some.
-    fn poll_recall(&mut self, _: Timestamp) -> Option<LinkEvent> {
-        None
+    fn not_recalled(&mut self, sequence: SequenceNumber) {
+        if let Some(reason) = self.outgoing.miss(sequence.0)
+            && let Some(session) = &mut self.session
+        {
+            session.failed = Some(reason);
+        }
     }
 
     fn poll(&mut self, now: Timestamp, buffer: &mut [u8]) -> Option<LinkEvent> {
         assert!(
-            self.outgoing.is_whole(self.start),
-            "messages are missing between those restored and the next"
+            self.outgoing.is_whole(),
+            "the messages restored end below the next number"
         );
-        if let Some(event) = self.event.take() {
-            return Some(event);
-        }
-        for _ in 0..RECEIVES_MAX {
+        assert!(
+            buffer.len() >= self.config.max_message,
+            "the buffer holds the longest message"
+        );
+        if self.event.is_none() {
             if let Some(message) = self.next_message(now, buffer) {
                 return Some(message);
             }
-            self.look(now);
-            if self.event.is_some() {
-                return self.event.take();
-            }
-            match self.receive(now) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.end(now, DownReason::Io(error.kind()));
-                    break;
-                }
+            self.hear(now, true);
+            if self.event.is_none()
+                && let Some(message) = self.next_message(now, buffer)
+            {
+                return Some(message);
             }
         }
-        self.meet(now);
-        self.event.take()
+        self.poll_change(now)
+    }
+
+    fn poll_recall(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        self.hear(now, false);
+        self.poll_change(now)
     }
 
     fn flush(&mut self, now: Timestamp, watermark: u64) {
@@ -625,19 +649,89 @@ impl Link for RoceLink {
     fn counters(&self) -> LinkCounters {
         let roce = self.pair.counters();
         LinkCounters {
+            retransmitted: self.counters.retransmitted + roce.completer_retry_err,
             duplicates: roce.duplicate_request,
             naks_sent: roce.out_of_seq_request,
             naks_received: roce.rcvd_seq_err,
-            malformed: self.counters.malformed + roce.malformed + roce.resp_false,
+            malformed: self.counters.malformed + roce.malformed + self.port.dropped(),
+            impossible: roce.resp_false + roce.resp_invalid_request + roce.resp_remote_access_errors,
             ..self.counters
+        }
+    }
+
+    fn view(&self) -> LinkView {
+        let [next, sent, wanted] = self.outgoing.standing();
+        LinkView {
+            transport: "RoCEv2",
+            carrier: Some(self.port.name()),
+            state: match (&self.session, &self.config.end) {
+                (Some(session), _) if session.is_up => LinkState::Up,
+                (Some(_), _) => LinkState::Agreeing,
+                (None, LinkEnd::Connect { .. }) => LinkState::Calling,
+                (None, LinkEnd::Listen { .. }) => LinkState::Listening,
+            },
+            epoch: None,
+            peer: Some(self.config.ports()[1]),
+            next_send: SequenceNumber(next),
+            next_receive: SequenceNumber(self.incoming.next),
+            peer_received: SequenceNumber(wanted),
+            peer_durable: None,
+            durable: None,
+            // What a peer gets again is below what was sent.
+            queued: next.saturating_sub(sent),
+            in_flight: sent - wanted,
+            credits: None,
+            refused: self.refused,
+            counters: self.counters(),
         }
     }
 }
 
 impl RoceLink {
-    fn put(&mut self, number: u64, message: &[u8]) {
-        let offset = self.arena.outgoing(number) + ring::PREFIX;
-        self.arena.bytes[offset..offset + message.len()].copy_from_slice(message);
+    /// What happened but for messages.
+    fn poll_change(&mut self, now: Timestamp) -> Option<LinkEvent> {
+        if self.event.is_none() {
+            self.meet(now);
+        }
+        if self.event.is_some() {
+            return self.event.take();
+        }
+        let range = self.is_up().then(|| self.outgoing.ask())??;
+        Some(LinkEvent::Recall {
+            from: SequenceNumber(range.start),
+            to: SequenceNumber(range.end),
+        })
+    }
+}
+
+/// What this end tells at a meeting: under new numbers and a new key each time.
+fn hello(config: &RoceLinkConfig, random: &mut Random, incoming: &Incoming, outgoing: &Outgoing) -> Hello {
+    let size = |length: usize| U32::new(u32::try_from(length).unwrap_or(u32::MAX));
+    Hello {
+        magic: MAGIC,
+        verdict: U32::new(Verdict::GoOn.code()),
+        session: U32::new(config.session),
+        // 0 and 1 are for management.
+        qpn: U32::new(random.bits(24).max(2)),
+        psn: U32::new(random.bits(24)),
+        remote_key: U32::new(random.bits(32)),
+        address: U64::new(RING_ADDRESS),
+        slots: size(config.slots()),
+        max_message: size(config.max_message),
+        mtu: size(config.queue_pair.mtu),
+        operation: U32::new(config.operation.code()),
+        gid: gid(config.local),
+        peer_gid: gid(config.peer),
+        next_receive: U64::new(incoming.next),
+        oldest: U64::new(outgoing.gone_below),
+        never_sent: U64::new(outgoing.never_sent),
+    }
+}
+
+const fn ready(verdict: Verdict) -> Ready {
+    Ready {
+        magic: MAGIC,
+        verdict: U32::new(verdict.code()),
     }
 }
 
@@ -647,8 +741,9 @@ const fn down_reason(failure: Failure) -> DownReason {
         Failure::RetryExceeded => DownReason::Silent,
         Failure::RnrRetryExceeded => DownReason::Stalled,
         Failure::Closed | Failure::Flushed => DownReason::Closed,
-        Failure::Refused(_) => DownReason::Refused,
-        Failure::RefusedPeer(_) | Failure::BadResponse => DownReason::Malformed,
+        Failure::Refused(code) => DownReason::QueuePair { code, is_ours: false },
+        Failure::RefusedPeer(code) => DownReason::QueuePair { code, is_ours: true },
+        Failure::BadResponse => DownReason::Malformed,
     }
 }
 
@@ -673,16 +768,5 @@ const fn low_32(number: u64) -> u32 {
 
 /// Where a ring is in its peer's eyes: there is no address space to be shown, and any number does.
 const RING_ADDRESS: u64 = 0x1000;
-/// A time that does not come.
-const NEVER: Timestamp = Timestamp(u64::MAX);
-/// A meeting takes no longer.
-const MEET_WITHIN: Duration = Duration::from_secs(1);
-/// Pauses between attempts to connect.
-const RETRY_MIN: Duration = Duration::from_millis(1);
-const RETRY_MAX: Duration = Duration::from_millis(100);
-/// How long the peer waits for the number that this end wants next, if no message tells it.
-const TELL_AFTER: Duration = Duration::from_micros(50);
-/// TCP is looked at once in so many turns while there is a session: a system call that finds nothing.
-const TURNS_PER_LOOK: u32 = 256;
 /// Packets received in one `poll` without a message among them, at most.
 const RECEIVES_MAX: usize = 64;

@@ -4,7 +4,9 @@
 //! never fragments sends identification 0 and "do not fragment". IPv6 packets may come without a UDP checksum, as devices
 //! send them, which the socket must be told. The marks of routers (ECN) come beside each packet.
 
+use super::port::{Arrived, ECN_BITS};
 use crate::error::{SetupError, bind_advice, socket_advice};
+use proto::roce::Identification;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -18,23 +20,13 @@ pub(super) struct RoceSocket {
     is_v6: bool,
 }
 
-/// A packet that came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Arrived {
-    /// Bytes of it.
-    pub(super) length: usize,
-    pub(super) from: SocketAddr,
-    /// A router on the way was congested.
-    pub(super) is_marked: bool,
-}
-
 impl RoceSocket {
-    /// Opens the socket.
+    /// Opens the socket. Its packets have this type of service or traffic class.
     ///
     /// # Errors
     /// The address is taken or not of this machine, no socket can be had, or the kernel refuses an option without which
     /// the ICRC cannot be right.
-    pub(super) fn bind(local: SocketAddr) -> Result<Self, SetupError> {
+    pub(super) fn bind(local: SocketAddr, class: u8) -> Result<Self, SetupError> {
         let doing = || format!("binding RoCEv2 to UDP {local}");
         let socket = Socket::new(
             Domain::for_address(local),
@@ -47,18 +39,18 @@ impl RoceSocket {
             SetupError::new(doing(), source, advice)
         })?;
         let is_v6 = local.is_ipv6();
-        let ecn = libc::c_int::from(ECN_CAPABLE);
+        let class = libc::c_int::from(class);
         let options: &[(libc::c_int, libc::c_int, libc::c_int)] = if is_v6 {
             &[
                 (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO),
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, ecn),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class),
                 (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1),
                 (libc::IPPROTO_UDP, UDP_NO_CHECK6_RX, 1),
             ]
         } else {
             &[
                 (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
-                (libc::IPPROTO_IP, libc::IP_TOS, ecn),
+                (libc::IPPROTO_IP, libc::IP_TOS, class),
                 (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
             ]
         };
@@ -72,6 +64,13 @@ impl RoceSocket {
             socket: socket.into(),
             is_v6,
         })
+    }
+
+    /// The address that it is bound to.
+    #[cfg(test)]
+    pub(super) fn local_addr(&self) -> Option<SocketAddr> {
+        let address = socket2::SockRef::from(&self.socket).local_addr().ok()?;
+        address.as_socket()
     }
 
     /// Sends one packet. `false`: the socket's buffer is full and it was not taken. What cannot be delivered is lost.
@@ -133,6 +132,7 @@ impl RoceSocket {
             from,
             // SAFETY: the kernel has filled in the header that points at `control`.
             is_marked: unsafe { class_of(&header) } & ECN_BITS == ECN_BITS,
+            identification: Identification::Hidden,
         }))
     }
 }
@@ -207,27 +207,21 @@ struct Control([u8; CONTROL_LENGTH]);
 
 /// Room for the class beside a packet.
 const CONTROL_LENGTH: usize = 64;
-/// ECT(0): routers mark such packets instead of dropping them.
-const ECN_CAPABLE: u8 = 0b10;
-/// Both bits: congestion was met.
-const ECN_BITS: u8 = 0b11;
 /// `linux/udp.h`: packets without a UDP checksum are taken on IPv6.
 const UDP_NO_CHECK6_RX: libc::c_int = 102;
 
 #[cfg(test)]
 mod tests {
+    use super::super::port::ECN_CAPABLE;
     use super::*;
     use std::net::IpAddr;
 
     #[test]
     fn a_packet_comes_with_its_source_and_its_mark_on_either_family() {
         for ip in [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
-            let first = RoceSocket::bind(SocketAddr::new(ip, 0)).unwrap();
-            let second = RoceSocket::bind(SocketAddr::new(ip, 0)).unwrap();
-            let local = |socket: &RoceSocket| {
-                let address = socket2::SockRef::from(&socket.socket).local_addr().unwrap();
-                address.as_socket().unwrap()
-            };
+            let first = RoceSocket::bind(SocketAddr::new(ip, 0), 26).unwrap();
+            let second = RoceSocket::bind(SocketAddr::new(ip, 0), 26).unwrap();
+            let local = |socket: &RoceSocket| socket.local_addr().unwrap();
             let mut buffer = [0; 64];
             assert_eq!(second.recv(&mut buffer).unwrap(), None);
             for mark in [ECN_CAPABLE, ECN_BITS] {
@@ -247,6 +241,7 @@ mod tests {
                     length: 6,
                     from: local(&first),
                     is_marked: mark == ECN_BITS,
+                    identification: Identification::Hidden,
                 };
                 assert_eq!(second.recv(&mut buffer).unwrap(), Some(arrived));
             }

@@ -1,7 +1,13 @@
 //! A gateway and a venue on loopback. Sockets are real; time is made up, and moves 10 µs a turn.
 
 use super::*;
-use std::net::UdpSocket;
+use crate::allocation::allocations;
+use crate::link::LinkEnd;
+use proto::roce::wire::{NakCode, Opcode, Packet, Reth};
+use proto::roce::{Operation, Path, Remote, wire};
+use socket::RoceSocket;
+use std::net::{IpAddr, UdpSocket};
+use types::Duration;
 
 const GATEWAY: usize = 0;
 const VENUE: usize = 1;
@@ -10,19 +16,28 @@ struct Loop {
     now: Timestamp,
     /// Of the loopback network, so that tests at the same time have addresses of their own: there is one port.
     network: u8,
+    change: fn(&mut RoceLinkConfig),
     ends: [Option<RoceLink>; 2],
     events: [Vec<LinkEvent>; 2],
     messages: [Vec<Vec<u8>>; 2],
+    /// What each end has sent so far: its journal. Empty: it has none.
+    journals: [Vec<Vec<u8>>; 2],
 }
 
 impl Loop {
     fn new(network: u8) -> Self {
+        Self::with(network, |_| {})
+    }
+
+    fn with(network: u8, change: fn(&mut RoceLinkConfig)) -> Self {
         let mut pair = Self {
             now: Timestamp(1_000_000_000),
             network,
+            change,
             ends: [None, None],
             events: [Vec::new(), Vec::new()],
             messages: [Vec::new(), Vec::new()],
+            journals: [Vec::new(), Vec::new()],
         };
         pair.start(VENUE, 1, Resume::START);
         pair.start(GATEWAY, 2, Resume::START);
@@ -39,12 +54,19 @@ impl Loop {
                 local: None,
             },
         };
-        RoceLinkConfig::new(end, ip(index), ip(1 - index), 16, 64)
+        let mut config = RoceLinkConfig::new(end, ip(index), ip(1 - index), 16, 64);
+        (self.change)(&mut config);
+        config
     }
 
     fn start(&mut self, index: usize, seed: u64, resume: Resume) {
+        let config = self.config(index);
+        self.start_with(index, &config, seed, resume);
+    }
+
+    fn start_with(&mut self, index: usize, config: &RoceLinkConfig, seed: u64, resume: Resume) {
         self.ends[index] = None;
-        self.ends[index] = Some(RoceLink::new(&self.config(index), seed, resume).unwrap());
+        self.ends[index] = Some(RoceLink::new(config, seed, resume).unwrap());
     }
 
     fn end(&mut self, index: usize) -> &mut RoceLink {
@@ -57,6 +79,16 @@ impl Loop {
         while let Some(event) = end.poll(self.now, &mut buffer) {
             match event {
                 LinkEvent::Message { length, .. } => self.messages[index].push(buffer[..length].to_vec()),
+                LinkEvent::Recall { from, to } => {
+                    self.events[index].push(event);
+                    for number in from.0..to.0 {
+                        let place = usize::try_from(number - 1).unwrap();
+                        match self.journals[index].get(place) {
+                            Some(message) => end.recalled(SequenceNumber(number), message),
+                            None => end.not_recalled(SequenceNumber(number)),
+                        }
+                    }
+                }
                 other => self.events[index].push(other),
             }
         }
@@ -72,13 +104,13 @@ impl Loop {
     }
 
     fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
-        for _ in 0..200_000 {
+        for _ in 0..400_000 {
             if is_so(self) {
                 return;
             }
             self.turns(1);
         }
-        panic!("{what}: not within 2 s; {:?}", self.events);
+        panic!("{what}: not within 4 s; {:?}", self.events);
     }
 
     fn until_up(&mut self) {
@@ -89,12 +121,17 @@ impl Loop {
         for number in numbers {
             self.until("room", |pair| pair.end(index).room() > 0);
             self.end(index).send(&message(number), 0);
+            self.journals[index].push(message(number));
         }
     }
 
     fn until_received(&mut self, index: usize, count: usize) {
         self.until("messages", |pair| pair.messages[index].len() >= count);
     }
+}
+
+fn by_send(config: &mut RoceLinkConfig) {
+    config.operation = RoceOperation::Send;
 }
 
 fn message(number: u8) -> Vec<u8> {
@@ -107,7 +144,15 @@ fn messages(numbers: std::ops::Range<u8>) -> Vec<Vec<u8>> {
 
 #[test]
 fn messages_pass_both_ways_whatever_their_length() {
-    let mut pair = Loop::new(1);
+    pass_both_ways(Loop::new(1));
+}
+
+#[test]
+fn the_same_by_send() {
+    pass_both_ways(Loop::with(13, by_send));
+}
+
+fn pass_both_ways(mut pair: Loop) {
     pair.until_up();
     for number in 0..200 {
         pair.send(GATEWAY, number..number + 1);
@@ -168,8 +213,13 @@ fn a_message_leaves_when_the_journal_has_reached_it() {
 
 #[test]
 fn either_end_may_restart_and_each_message_comes_once() {
-    for restarted in [GATEWAY, VENUE] {
-        let mut pair = Loop::new(4);
+    for (restarted, change) in [
+        (GATEWAY, by_send as fn(&mut _)),
+        (VENUE, by_send),
+        (GATEWAY, |_| {}),
+        (VENUE, |_| {}),
+    ] {
+        let mut pair = Loop::with(4, change);
         pair.until_up();
         pair.send(GATEWAY, 0..5);
         pair.send(VENUE, 0..5);
@@ -203,8 +253,7 @@ fn a_peer_that_falls_silent_is_noticed_and_the_link_goes_on_where_it_was() {
     let mut pair = Loop::new(5);
     pair.until_up();
     pair.send(GATEWAY, 0..10);
-    let patience = pair.config(GATEWAY).queue_pair.patience();
-    let end = pair.now + patience + Duration::from_millis(20);
+    let end = pair.now + pair.config(GATEWAY).dead_after + Duration::from_millis(20);
     while pair.now < end {
         pair.turn(GATEWAY);
         pair.now = pair.now + Duration::from_micros(100);
@@ -223,8 +272,7 @@ fn a_peer_that_falls_silent_is_noticed_and_the_link_goes_on_where_it_was() {
 fn without_messages_a_silent_peer_is_noticed_too() {
     let mut pair = Loop::new(6);
     pair.until_up();
-    let config = pair.config(GATEWAY);
-    let end = pair.now + config.queue_pair.patience() + config.heartbeat + Duration::from_millis(20);
+    let end = pair.now + pair.config(GATEWAY).dead_after + Duration::from_millis(20);
     while pair.now < end {
         pair.turn(GATEWAY);
         pair.now = pair.now + Duration::from_micros(100);
@@ -237,65 +285,203 @@ fn a_peer_that_ends_is_noticed_at_once() {
     let mut pair = Loop::new(7);
     pair.until_up();
     pair.ends[GATEWAY] = None;
-    pair.turns(2 * TURNS_PER_LOOK as usize);
+    pair.turns(200);
     assert_eq!(pair.events[VENUE], [LinkEvent::Up, LinkEvent::Down(DownReason::Closed)]);
 }
 
 #[test]
 fn ends_that_are_not_configured_alike_both_say_so() {
     let mut pair = Loop::new(8);
-    let change = |config: RoceLinkConfig| {
-        [
-            (RoceLinkConfig { session: 1, ..config }, RoceMismatch::Session),
-            (
-                RoceLinkConfig {
-                    window: 32,
-                    ..RoceLinkConfig::new(config.end, config.local, config.peer, 32, 64)
+    let config = pair.config(GATEWAY);
+    let alike = [
+        (RoceLinkConfig { session: 1, ..config }, RoceMismatch::Session),
+        (
+            RoceLinkConfig {
+                max_message: 63,
+                ..config
+            },
+            RoceMismatch::MaxMessage,
+        ),
+        (
+            RoceLinkConfig {
+                operation: RoceOperation::Send,
+                ..config
+            },
+            RoceMismatch::Operation,
+        ),
+        (
+            RoceLinkConfig {
+                queue_pair: proto::roce::Config {
+                    mtu: 256,
+                    ..config.queue_pair
                 },
-                RoceMismatch::Size,
-            ),
-            (
-                RoceLinkConfig {
-                    peer: IpAddr::from([127, 91, 8, 9]),
-                    ..config
-                },
-                RoceMismatch::Address,
-            ),
-        ]
-    };
-    for (config, mismatch) in change(pair.config(GATEWAY)) {
+                ..config
+            },
+            RoceMismatch::Mtu,
+        ),
+        (
+            RoceLinkConfig {
+                peer: IpAddr::from([127, 91, 8, 9]),
+                ..config
+            },
+            RoceMismatch::Address,
+        ),
+    ];
+    for (config, mismatch) in alike {
         pair.start(VENUE, 3, Resume::START);
-        pair.ends[GATEWAY] = None;
-        pair.ends[GATEWAY] = Some(RoceLink::new(&config, 4, Resume::START).unwrap());
+        pair.start_with(GATEWAY, &config, 4, Resume::START);
         pair.events = [Vec::new(), Vec::new()];
-        pair.turns(500);
-        for events in &pair.events {
-            assert!(
-                events.contains(&LinkEvent::Down(DownReason::Mismatched(mismatch))),
-                "{events:?}"
-            );
-            assert!(!events.contains(&LinkEvent::Up));
-        }
+        pair.turns(5_000);
+        let told = [LinkEvent::Down(DownReason::Mismatched(mismatch))];
+        assert_eq!(pair.events[VENUE], told);
+        assert_eq!(pair.events[GATEWAY], told);
+        assert!(
+            pair.end(VENUE).counters().refused > 1,
+            "it tries again, and says it once"
+        );
     }
 }
 
 #[test]
-fn journals_that_contradict_each_other_are_told_with_the_numbers() {
+fn rings_may_be_of_two_sizes() {
+    for (gateway, venue, change) in [(5, 64, by_send as fn(&mut _)), (64, 5, |_| {}), (5, 64, |_| {})] {
+        let mut pair = Loop::with(14, change);
+        for (index, window) in [(GATEWAY, gateway), (VENUE, venue)] {
+            let config = pair.config(index);
+            let mut other = RoceLinkConfig::new(config.end, config.local, config.peer, window, 64);
+            change(&mut other);
+            pair.start_with(index, &other, 9 + window as u64, Resume::START);
+        }
+        pair.until_up();
+        assert_eq!(pair.end(GATEWAY).room(), gateway);
+        for index in [GATEWAY, VENUE] {
+            pair.send(index, 0..200);
+            pair.until_received(1 - index, 200);
+        }
+        assert_eq!(pair.messages, [messages(0..200), messages(0..200)]);
+    }
+}
+
+#[test]
+fn what_either_end_lost_comes_again_from_the_journal_and_then_what_is_new() {
+    for (loser, change) in [(GATEWAY, by_send as fn(&mut _)), (GATEWAY, |_| {}), (VENUE, |_| {})] {
+        let mut pair = Loop::with(15, change);
+        pair.until_up();
+        for index in [GATEWAY, VENUE] {
+            pair.send(index, 0..200);
+            pair.until_received(1 - index, 200);
+        }
+        // It comes back on another machine, with the first ten that it received, and all that it sent.
+        pair.messages[loser].truncate(10);
+        let resume = Resume {
+            next_send: SequenceNumber(201),
+            next_receive: SequenceNumber(11),
+        };
+        pair.start(loser, 77, resume);
+        pair.send(1 - loser, 200..210);
+        pair.until_received(loser, 210);
+        assert_eq!(pair.messages[loser], messages(0..210));
+        pair.send(loser, 200..210);
+        pair.until_received(1 - loser, 210);
+        assert_eq!(pair.messages[1 - loser], messages(0..210));
+        let recalls = pair.events[1 - loser].iter();
+        let recalls = recalls
+            .filter(|event| matches!(event, LinkEvent::Recall { .. }))
+            .count();
+        assert!((2..20).contains(&recalls), "{recalls}");
+    }
+}
+
+#[test]
+fn what_the_journal_does_not_have_either_is_told_with_the_numbers_at_both_ends() {
     let mut pair = Loop::new(9);
-    let resume = Resume {
-        next_send: SequenceNumber(1),
-        next_receive: SequenceNumber(5),
+    let resume = |next_send, next_receive| Resume {
+        next_send: SequenceNumber(next_send),
+        next_receive: SequenceNumber(next_receive),
     };
-    pair.start(GATEWAY, 5, resume);
-    pair.turns(500);
-    let reason = DownReason::Unresumable {
-        wanted: SequenceNumber(5),
-        oldest: SequenceNumber(1),
-        next: SequenceNumber(1),
-    };
-    for events in &pair.events {
-        assert!(events.contains(&LinkEvent::Down(reason)), "{events:?}");
-        assert!(!events.contains(&LinkEvent::Up));
+    let [wanted, oldest, next] = [5, 6, 10].map(SequenceNumber);
+    let unresumable = LinkEvent::Down(DownReason::Unresumable { wanted, oldest, next });
+    let gone = LinkEvent::Down(DownReason::Gone { wanted, oldest, next });
+    for (holder, seed) in [(GATEWAY, 5), (VENUE, 7)] {
+        pair.start(holder, seed, resume(10, 1));
+        pair.start(1 - holder, seed + 1, resume(1, 5));
+        pair.events = [Vec::new(), Vec::new()];
+        pair.until("both have told it", |pair| {
+            pair.events[holder].contains(&unresumable) && pair.events[1 - holder].contains(&gone)
+        });
+        let ups = |pair: &Loop| {
+            pair.events[holder]
+                .iter()
+                .filter(|&&event| event == LinkEvent::Up)
+                .count()
+        };
+        assert_eq!(ups(&pair), 1);
+        pair.turns(10_000);
+        assert_eq!(ups(&pair), 1, "from now on it is refused before it is up");
+        assert_eq!(pair.events[holder].last(), Some(&unresumable));
+    }
+    // And what was never sent.
+    pair.start(GATEWAY, 20, resume(1, 5));
+    pair.start(VENUE, 21, resume(1, 1));
+    pair.events = [Vec::new(), Vec::new()];
+    pair.turns(5_000);
+    let [wanted, oldest, next] = [5, 1, 1].map(SequenceNumber);
+    assert_eq!(
+        pair.events[VENUE],
+        [LinkEvent::Down(DownReason::Unresumable { wanted, oldest, next })]
+    );
+    assert_eq!(
+        pair.events[GATEWAY],
+        [LinkEvent::Down(DownReason::Gone { wanted, oldest, next })]
+    );
+}
+
+#[test]
+fn an_owner_without_room_hears_what_makes_room_and_no_message() {
+    for change in [by_send as fn(&mut RoceLinkConfig), |_| {}] {
+        let mut pair = Loop::with(16, change);
+        pair.until_up();
+        pair.send(GATEWAY, 0..16);
+        pair.send(VENUE, 0..16);
+        // For longer than a silent peer is waited for.
+        for _ in 0..100_000 {
+            let now = pair.now;
+            assert_eq!(pair.end(VENUE).poll_recall(now), None);
+            pair.end(VENUE).flush(now, u64::MAX);
+            pair.turn(GATEWAY);
+            pair.now = pair.now + Duration::from_micros(10);
+        }
+        assert_eq!((pair.end(VENUE).room(), pair.end(GATEWAY).room()), (16, 0));
+        assert_eq!(pair.events[GATEWAY], [LinkEvent::Up]);
+        pair.until_received(VENUE, 16);
+        assert_eq!(pair.messages, [messages(0..16), messages(0..16)]);
+    }
+}
+
+#[test]
+fn after_start_up_the_path_of_a_message_allocates_nothing() {
+    for change in [by_send as fn(&mut RoceLinkConfig), |_| {}] {
+        let mut pair = Loop::with(17, change);
+        pair.until_up();
+        let mut received = [0; 2];
+        let count = allocations(|| {
+            for number in 0..10_000_u64 {
+                let mut buffer = [0; 64];
+                for index in [GATEWAY, VENUE] {
+                    let end = pair.ends[index].as_mut().expect("it runs");
+                    while let Some(event) = end.poll(pair.now, &mut buffer) {
+                        received[index] += u64::from(matches!(event, LinkEvent::Message { .. }));
+                    }
+                    if end.room() > 0 {
+                        end.send(&number.to_le_bytes(), 0);
+                    }
+                    end.flush(pair.now, u64::MAX);
+                }
+                pair.now = pair.now + Duration::from_micros(10);
+            }
+        });
+        assert_eq!(count, 0);
+        assert!(received.iter().all(|&received| received > 9_000), "{received:?}");
     }
 }
 
@@ -310,7 +496,7 @@ fn strangers_and_damage_are_dropped_and_counted() {
     }
     pair.send(GATEWAY, 0..3);
     pair.until_received(VENUE, 3);
-    assert_eq!(pair.end(VENUE).counters().malformed, 5);
+    assert_eq!(pair.end(VENUE).counters().foreign, 5);
     assert_eq!(pair.events[VENUE], [LinkEvent::Up]);
 }
 
@@ -321,7 +507,7 @@ fn whoever_does_not_know_how_to_meet_disturbs_nobody() {
     pair.until_up();
     let mut stranger = std::net::TcpStream::connect("127.91.11.2:9000").unwrap();
     stranger.write_all(&[b'x'; 200]).unwrap();
-    pair.turns(3 * TURNS_PER_LOOK as usize);
+    pair.turns(300);
     pair.send(GATEWAY, 0..3);
     pair.until_received(VENUE, 3);
     assert_eq!(pair.events, [[LinkEvent::Up], [LinkEvent::Up]]);
@@ -333,9 +519,10 @@ fn venue_hears(immediate: Option<u32>, length: usize, wanted: u64) -> LinkEvent 
     let mut pair = Loop::new(12);
     pair.until_up();
     let gateway = pair.end(GATEWAY);
-    let to = gateway.session.as_ref().expect("it is up").ring;
+    let to = gateway.session.as_ref().expect("it is up").ring();
     let offset = gateway.arena.outgoing(0);
     gateway.arena.put_number(offset, wanted);
+    gateway.arena.put_number(offset + PREFIX, 99);
     let request = SendRequest {
         id: 0,
         operation: Operation::Write { to, immediate },
@@ -370,5 +557,151 @@ fn a_peer_that_breaks_the_rules_of_the_ring_ends_the_session() {
         "shorter than what comes before a message"
     );
     let false_ack = LinkEvent::Down(DownReason::FalseAck);
-    assert_eq!(venue_hears(None, 8, 2), false_ack, "wants more than was sent");
+    assert_eq!(venue_hears(None, WORD, 2), false_ack, "wants more than was sent");
+}
+
+/// A packet as the gateway's end might send it next: an RDMA WRITE of eight bytes to the start of the venue's ring.
+fn next_of_gateway(pair: &mut Loop) -> Packet<'static> {
+    let gateway = pair.end(GATEWAY);
+    let attributes = gateway.pair.attributes().expect("it is connected");
+    let Remote { address, key } = gateway.session.as_ref().expect("it is up").ring();
+    Packet {
+        opcode: Opcode::write(true, true, false),
+        destination: attributes.peer_qpn,
+        psn: attributes.send_psn,
+        ack_request: true,
+        is_backward_congestion: false,
+        reth: Some(Reth {
+            address: address.into(),
+            remote_key: key.into(),
+            length: 8.into(),
+        }),
+        acknowledgement: None,
+        immediate: None,
+        payload: &[0; 8],
+    }
+}
+
+/// Sends the venue a packet from the gateway's address, as a device does: from a port of its own.
+fn forge(pair: &Loop, packet: &Packet<'_>, damage: u8) {
+    let config = pair.config(VENUE);
+    let socket = RoceSocket::bind(SocketAddr::new(config.peer, 0), 0).unwrap();
+    let venue = config.ports()[0];
+    let mut bytes = [0; 1_200];
+    let length = packet.encode(&mut bytes);
+    let length = Path::new(socket.local_addr().unwrap(), venue).seal(&mut bytes, length);
+    bytes[length - 1] ^= damage;
+    assert!(socket.send_to(&bytes[..length], venue).unwrap());
+}
+
+#[test]
+fn a_forged_packet_that_means_nothing_changes_nothing() {
+    let mut pair = Loop::new(18);
+    pair.until_up();
+    let good = next_of_gateway(&mut pair);
+    let other_queue_pair = Packet {
+        destination: good.destination ^ 1,
+        ..good
+    };
+    let of_the_past = Packet {
+        psn: good.psn.wrapping_sub(1) & 0xff_ffff,
+        ..good
+    };
+    let ahead = Packet {
+        psn: (good.psn + 7) & 0xff_ffff,
+        ..good
+    };
+    for (packet, damage) in [(good, 1), (other_queue_pair, 0), (of_the_past, 0), (ahead, 0)] {
+        forge(&pair, &packet, damage);
+    }
+    pair.send(GATEWAY, 0..40);
+    pair.until_received(VENUE, 40);
+    assert_eq!(pair.messages[VENUE], messages(0..40));
+    assert_eq!(pair.events, [[LinkEvent::Up], [LinkEvent::Up]]);
+    let roce = pair.end(VENUE).roce_counters();
+    assert_eq!(
+        pair.end(VENUE).counters().malformed,
+        2,
+        "the damaged one and the one for nobody"
+    );
+    assert!(roce.duplicate_request >= 1 && roce.out_of_seq_request >= 1, "{roce:?}");
+}
+
+#[test]
+fn a_forged_packet_that_asks_for_what_is_not_allowed_breaks_the_queue_pair_and_nothing_is_lost() {
+    type Forge = fn(&mut Packet<'static>, &mut Reth);
+    let cases: [(NakCode, Forge); 4] = [
+        (NakCode::RemoteAccessError, |_, reth| {
+            reth.remote_key = (reth.remote_key.get() ^ 1).into();
+        }),
+        (NakCode::RemoteAccessError, |_, reth| {
+            reth.address = (reth.address.get() - 1).into();
+        }),
+        (NakCode::InvalidRequest, |_, reth| reth.length = 16.into()),
+        (NakCode::InvalidRequest, |packet, _| {
+            packet.opcode = Opcode::write(false, true, false);
+        }),
+    ];
+    for (code, change) in cases {
+        let mut pair = Loop::new(19);
+        pair.until_up();
+        let mut packet = next_of_gateway(&mut pair);
+        let mut reth = packet.reth.expect("it has one");
+        change(&mut packet, &mut reth);
+        packet.reth = (packet.opcode == Opcode::write(true, true, false)).then_some(reth);
+        forge(&pair, &packet, 0);
+        for number in 0..10 {
+            pair.end(GATEWAY).send(&message(number), 0);
+            pair.end(VENUE).send(&message(number), 0);
+        }
+        pair.until_received(VENUE, 10);
+        pair.until_received(GATEWAY, 10);
+        assert_eq!(pair.messages, [messages(0..10), messages(0..10)]);
+        let down = LinkEvent::Down(DownReason::QueuePair { code, is_ours: true });
+        assert_eq!(pair.events[VENUE], [LinkEvent::Up, down, LinkEvent::Up], "{code:?}");
+    }
+}
+
+#[test]
+fn a_peer_whose_request_is_refused_hears_why() {
+    let mut pair = Loop::new(20);
+    pair.until_up();
+    let gateway = pair.end(GATEWAY);
+    let ring = gateway.session.as_ref().expect("it is up").ring();
+    let request = SendRequest {
+        id: 0,
+        operation: Operation::Write {
+            to: Remote { key: !ring.key, ..ring },
+            immediate: None,
+        },
+        offset: 0,
+        length: 8,
+        is_signaled: false,
+    };
+    gateway.pair.post_send(request, &gateway.regions).unwrap();
+    pair.until("they are up again", |pair| {
+        pair.events.iter().all(|events| events.len() == 3)
+    });
+    let code = NakCode::RemoteAccessError;
+    for (index, is_ours) in [(VENUE, true), (GATEWAY, false)] {
+        assert_eq!(
+            pair.events[index][1],
+            LinkEvent::Down(DownReason::QueuePair { code, is_ours })
+        );
+    }
+}
+
+#[test]
+fn strangers_who_say_nothing_do_not_keep_the_peer_out() {
+    let mut pair = Loop::new(21);
+    pair.ends[GATEWAY] = None;
+    pair.start(VENUE, 5, Resume::START);
+    let silent: Vec<_> = (0..20)
+        .map(|_| std::net::TcpStream::connect("127.91.21.2:9000").unwrap())
+        .collect();
+    pair.turns(2_000);
+    pair.start(GATEWAY, 6, Resume::START);
+    pair.until_up();
+    assert_eq!(pair.events[VENUE], [LinkEvent::Up]);
+    drop(silent);
 }

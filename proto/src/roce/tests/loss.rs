@@ -69,6 +69,28 @@ fn a_lost_last_packet_goes_again_after_the_timeout() {
 }
 
 #[test]
+fn a_peer_that_is_slow_and_lost_nothing_is_sent_one_packet_a_timeout_and_not_everything_again() {
+    let mut pair = Pair::new(config());
+    sends(&mut pair, 20, 20);
+    let packets = pair.ends[A].transmit(pair.now);
+    assert_eq!(packets.len(), 20);
+    for retries in 0..3 {
+        pair.now = pair.now + config().timeout_after(retries);
+        let again = pair.ends[A].transmit(pair.now);
+        assert_eq!(again.len(), 1);
+        assert!(decoded(&again[0]).ack_request, "it asks how far the peer is");
+    }
+    let from = pair.ends[A].path;
+    for bytes in &packets {
+        pair.ends[B].take(pair.now, from, bytes, false);
+    }
+    pair.finish();
+    all_arrived(&pair, 20);
+    let asking = pair.ends[A].pair.counters();
+    assert_eq!((asking.local_ack_timeout_err, asking.completer_retry_err), (3, 3));
+}
+
+#[test]
 fn a_lost_acknowledgement_is_given_again_and_nothing_is_executed_twice() {
     let mut pair = Pair::new(Config {
         ack_every: 1,

@@ -1,5 +1,6 @@
 //! What an acknowledgement says, in one byte (InfiniBand Architecture, section 9.7.5.2).
 
+use core::fmt;
 use types::Duration;
 
 /// The verdict in an acknowledgement.
@@ -25,6 +26,17 @@ pub enum NakCode {
     RemoteAccessError = 2,
     /// The responder cannot go on.
     RemoteOperationalError = 3,
+}
+
+impl fmt::Display for NakCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SequenceError => "a packet before it is missing",
+            Self::InvalidRequest => "not served, out of turn, or of a wrong length",
+            Self::RemoteAccessError => "its key, bounds or access do not allow it",
+            Self::RemoteOperationalError => "the responder cannot go on",
+        })
+    }
 }
 
 impl Syndrome {

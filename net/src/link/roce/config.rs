@@ -1,0 +1,207 @@
+//! What one end of a RoCEv2 link is built from.
+
+use super::outgoing::Outgoing;
+use super::ring::{Arena, CONTROL_RECEIVES, Incoming, PREFIX};
+use crate::carrier::CarrierConfig;
+use crate::link::LinkEnd;
+use crate::options::UdpOptions;
+use proto::roce::{Config, ConfigError, ICRC_LENGTH, RateConfig, wire};
+use serde::Deserialize;
+use std::net::{IpAddr, SocketAddr};
+use types::Duration;
+
+/// Everything that defines one end.
+#[derive(Clone, Copy, Debug)]
+pub struct RoceLinkConfig {
+    /// Which end it is at the meeting over TCP, and where.
+    pub end: LinkEnd,
+    /// The RoCEv2 address of this end, at UDP port 4791; no other end may have it.
+    pub local: IpAddr,
+    /// The peer's.
+    pub peer: IpAddr,
+    /// The session; the same at both ends.
+    pub session: u32,
+    /// Most unacknowledged messages of this end, and how many of the peer's its ring holds, rounded up to a power of two.
+    pub window: usize,
+    /// Longest message, bytes; the same at both ends.
+    pub max_message: usize,
+    /// What carries a message; the same at both ends.
+    pub operation: RoceOperation,
+    /// Without a message for this long the peer is shown that this end lives.
+    pub heartbeat: Duration,
+    /// A peer that shows nothing for so long is gone.
+    pub dead_after: Duration,
+    /// Differentiated services code point of the packets, 6 bits: what switches map to a lossless class.
+    pub dscp: u8,
+    /// What carries the packets.
+    pub carrier: CarrierConfig,
+    /// Of the queue pair.
+    pub queue_pair: Config,
+}
+
+/// The table `[….roce]` of a link.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct RoceTable {
+    /// The RoCEv2 address of this end; no other end may have it.
+    pub local: IpAddr,
+    /// The peer's.
+    pub peer: IpAddr,
+    /// `write` or `send`; `write` where nothing is said.
+    pub operation: Option<RoceOperation>,
+    /// Payload of a packet: 256, 512, 1024, 2048 or 4096; 1024 where nothing is said.
+    pub mtu_bytes: Option<usize>,
+    /// Differentiated services code point, 0 to 63; 0 where nothing is said.
+    pub dscp: Option<u8>,
+    /// Slows down when the peer reports congestion; the speed of the line, Mbit/s. Off where nothing is said.
+    pub rate_control_line_mbit_s: Option<u64>,
+}
+
+/// What carries a message.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum RoceOperation {
+    /// RDMA WRITE with immediate, into the receiver's ring.
+    Write,
+    /// SEND with immediate, into the receives that the receiver posted.
+    Send,
+}
+
+impl RoceTable {
+    /// Puts the settings into `config`, whose addresses are the table's.
+    pub(in crate::link) fn apply(&self, config: &mut RoceLinkConfig) -> Result<(), String> {
+        if let Some(operation) = self.operation {
+            config.operation = operation;
+        }
+        if let Some(mtu) = self.mtu_bytes {
+            config.queue_pair.mtu = mtu;
+        }
+        if let Some(dscp) = self.dscp {
+            if dscp > DSCP_MAX {
+                return Err(format!("roce: dscp = {dscp} must be at most {DSCP_MAX}"));
+            }
+            config.dscp = dscp;
+        }
+        if let Some(line) = self.rate_control_line_mbit_s {
+            if !(1..=LINE_MAX_MBIT_S).contains(&line) {
+                return Err(format!(
+                    "roce: rate_control_line_mbit_s = {line} must be from 1 to {LINE_MAX_MBIT_S}"
+                ));
+            }
+            config.queue_pair.rate = Some(RateConfig::for_line(line * BYTES_A_MBIT));
+        }
+        Ok(())
+    }
+}
+
+impl RoceLinkConfig {
+    /// The default between two addresses, for windows up to [`WINDOW_MAX`](Self::WINDOW_MAX).
+    #[must_use]
+    pub fn new(end: LinkEnd, local: IpAddr, peer: IpAddr, window: usize, max_message: usize) -> Self {
+        let slots = window.min(Self::WINDOW_MAX).next_power_of_two();
+        // Each message, and the word now and then.
+        let queue_pair = Config {
+            receive_queue: slots + CONTROL_RECEIVES,
+            ..Config::new(2 * slots, max_message + PREFIX)
+        };
+        let config = Self {
+            end,
+            local,
+            peer,
+            session: 0,
+            window,
+            max_message,
+            operation: RoceOperation::Write,
+            heartbeat: Duration::from_millis(10),
+            dead_after: Duration(0),
+            dscp: 0,
+            carrier: CarrierConfig::Udp(UdpOptions::default()),
+            queue_pair,
+        };
+        config.with_dead_after(Duration::from_millis(500))
+    }
+
+    /// The same, with a peer that shows nothing for so long taken for gone; the queue pair goes on trying until then.
+    #[must_use]
+    pub fn with_dead_after(mut self, dead_after: Duration) -> Self {
+        self.dead_after = dead_after;
+        let pair = &mut self.queue_pair;
+        pair.timeout_max = Duration(pair.timeout_max.0.max(dead_after.0 / TIMEOUTS_IN_DEAD_AFTER));
+        while pair.patience() < dead_after && pair.retry_limit < u8::MAX {
+            pair.retry_limit += 1;
+        }
+        self
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// What is wrong, for people.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=Self::WINDOW_MAX).contains(&self.window) {
+            return Err(format!(
+                "window is out of range: it must be from 1 to {}",
+                Self::WINDOW_MAX
+            ));
+        }
+        if !(1..=Self::MESSAGE_MAX).contains(&self.max_message) {
+            let most = Self::MESSAGE_MAX;
+            return Err(format!("the longest message must be from 1 to {most} bytes"));
+        }
+        if self.heartbeat.0 == 0 || self.heartbeat >= self.dead_after {
+            return Err("heartbeat must be above 0 and below dead_after".to_owned());
+        }
+        let is_unusable = |ip: IpAddr| ip.is_unspecified() || ip.is_multicast();
+        if self.local.is_ipv4() != self.peer.is_ipv4()
+            || self.local == self.peer
+            || [self.local, self.peer].into_iter().any(is_unusable)
+        {
+            return Err("local and peer must be addresses of two hosts, of one family".to_owned());
+        }
+        self.queue_pair.check().map_err(|error: ConfigError| error.to_string())
+    }
+
+    /// Bytes of memory that the link allocates.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        let lists = Outgoing::memory(self.slots()) + Incoming::memory(self.slots()) + self.queue_pair.memory();
+        Arena::length(self.slots(), self.max_message) + lists + self.packet_max() + 1 + self.carrier.memory()
+    }
+
+    /// Messages that a ring holds.
+    pub(super) const fn slots(&self) -> usize {
+        self.window.next_power_of_two()
+    }
+
+    /// Bytes of the longest packet.
+    pub(super) const fn packet_max(&self) -> usize {
+        wire::packet_length_max(self.queue_pair.mtu) + ICRC_LENGTH
+    }
+
+    /// This end as a carrier sees it: both addresses are known, whoever connects over TCP.
+    pub(in crate::link) fn ports_as_end(&self) -> LinkEnd {
+        let [local, peer] = self.ports();
+        LinkEnd::Connect {
+            peer,
+            local: Some(local),
+        }
+    }
+
+    /// The two RoCEv2 addresses, with the port.
+    pub(super) fn ports(&self) -> [SocketAddr; 2] {
+        [self.local, self.peer].map(|ip| SocketAddr::new(ip, wire::UDP_PORT))
+    }
+
+    /// Largest window: the queue pair has place for each message and as much again.
+    pub const WINDOW_MAX: usize = 1 << 16;
+    /// Longest message, bytes.
+    pub const MESSAGE_MAX: usize = 1 << 16;
+}
+
+/// A timeout grows to at most this part of the time after which a peer is gone, where that is long.
+const TIMEOUTS_IN_DEAD_AFTER: u64 = 16;
+/// Largest code point: 6 bits.
+const DSCP_MAX: u8 = 63;
+/// Fastest line.
+const LINE_MAX_MBIT_S: u64 = 800_000;
+const BYTES_A_MBIT: u64 = 1_000_000 / 8;

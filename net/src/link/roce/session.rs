@@ -1,0 +1,195 @@
+//! What there is between two meetings.
+
+use super::config::{RoceLinkConfig, RoceOperation};
+use super::hello::{Hello, MAGIC, Ready, Verdict};
+use super::meeting::{LOOK_EVERY, MEET_WITHIN};
+use crate::link::DownReason;
+use crate::tcp::{Received, TcpStream};
+use proto::roce::{Identification, Operation, Path, Remote};
+use std::fmt;
+use std::net::SocketAddr;
+use types::{Duration, Timestamp};
+use zerocopy::FromBytes;
+
+/// A queue pair that is connected, and the TCP connection beside it.
+#[derive(Debug)]
+pub(super) struct Session {
+    stream: TcpStream,
+    /// Both ends have agreed: messages pass.
+    pub(super) is_up: bool,
+    /// The listening end: the peer's last word so far.
+    input: [u8; size_of::<Ready>()],
+    received: usize,
+    since: Timestamp,
+    look_at: Timestamp,
+    /// What the owner found, and the next look tells.
+    pub(super) failed: Option<DownReason>,
+    /// From this end, and from the peer: devices send from a port of their own.
+    pub(super) to: Path,
+    from: Path,
+    from_port: u16,
+    local: SocketAddr,
+    pub(super) peer: SocketAddr,
+    qpns: [u32; 2],
+    /// The peer's ring.
+    ring: Remote,
+    pub(super) peer_slots: usize,
+    /// Of this end's ring.
+    pub(super) remote_key: u32,
+    /// The number that the peer was told last.
+    told: u64,
+    /// When that is to be told anew, if no message does; never, where it is not.
+    tell_at: Timestamp,
+    /// When something was posted last.
+    posted_at: Timestamp,
+    /// Words sent.
+    pub(super) beats: u64,
+    /// The number of the peer's last word.
+    pub(super) beat_heard: u64,
+    /// When the peer last showed itself.
+    pub(super) heard_at: Timestamp,
+}
+
+impl Session {
+    pub(super) fn new(
+        now: Timestamp,
+        stream: TcpStream,
+        config: &RoceLinkConfig,
+        ours: &Hello,
+        theirs: &Hello,
+    ) -> Self {
+        let [local, peer] = config.ports();
+        Self {
+            stream,
+            is_up: false,
+            input: [0; size_of::<Ready>()],
+            received: 0,
+            since: now,
+            look_at: now,
+            failed: None,
+            to: Path::new(local, peer),
+            from: Path::new(peer, local),
+            from_port: peer.port(),
+            local,
+            peer,
+            qpns: [ours.qpn.get(), theirs.qpn.get()],
+            ring: Remote {
+                address: theirs.address.get(),
+                key: theirs.remote_key.get(),
+            },
+            peer_slots: usize::try_from(theirs.slots.get()).expect("within the limit"),
+            remote_key: ours.remote_key.get(),
+            told: ours.next_receive.get(),
+            tell_at: NEVER,
+            posted_at: now,
+            beats: 0,
+            beat_heard: 0,
+            heard_at: now,
+        }
+    }
+
+    /// Looks at TCP. `true`: the peer has agreed.
+    ///
+    /// # Errors
+    /// Why the session is over.
+    pub(super) fn look(&mut self, now: Timestamp) -> Result<bool, DownReason> {
+        if let Some(reason) = self.failed {
+            return Err(reason);
+        }
+        if self.is_up && now < self.look_at {
+            return Ok(false);
+        }
+        self.look_at = now + LOOK_EVERY;
+        // Behind its last word a peer says nothing.
+        let room = if self.is_up { 0 } else { self.received };
+        match self.stream.recv(&mut self.input[room..]) {
+            Ok(Received::Nothing) if self.is_up || now.since(self.since) < MEET_WITHIN => Ok(false),
+            Ok(Received::Nothing) => Err(DownReason::Silent),
+            Ok(Received::Closed) => Err(DownReason::Closed),
+            Ok(Received::Bytes(_)) if self.is_up => Err(DownReason::Malformed),
+            Ok(Received::Bytes(length)) => {
+                self.received += length;
+                if self.received < self.input.len() {
+                    return Ok(false);
+                }
+                let ready = Ready::read_from_bytes(&self.input).expect("it is as long as it is");
+                if ready.magic != MAGIC {
+                    return Err(DownReason::Malformed);
+                }
+                match Verdict::from_code(ready.verdict.get()).reason() {
+                    None => Ok(true),
+                    Some(reason) => Err(reason),
+                }
+            }
+            Err(error) => Err(DownReason::Io(error.kind())),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn ring(&self) -> Remote {
+        self.ring
+    }
+
+    /// The packet in a payload of the peer's whose check is right.
+    pub(super) fn open<'a>(
+        &mut self,
+        from: SocketAddr,
+        payload: &'a [u8],
+        identification: Identification,
+    ) -> Option<&'a [u8]> {
+        if from.port() != self.from_port {
+            self.from_port = from.port();
+            self.from = Path::new(SocketAddr::new(self.peer.ip(), from.port()), self.local);
+        }
+        self.from.open(payload, identification)
+    }
+
+    /// How something goes to a place in the peer's ring.
+    pub(super) const fn operation(&self, operation: RoceOperation, at: u64, immediate: Option<u32>) -> Operation {
+        match operation {
+            RoceOperation::Write => Operation::Write {
+                to: Remote {
+                    address: self.ring.address.wrapping_add(at),
+                    key: self.ring.key,
+                },
+                immediate,
+            },
+            RoceOperation::Send => Operation::Send { immediate },
+        }
+    }
+
+    /// A message was handed out: the peer is to be told before long.
+    pub(super) fn on_handed_out(&mut self, now: Timestamp) {
+        if self.tell_at == NEVER {
+            self.tell_at = now + TELL_AFTER;
+        }
+    }
+
+    /// The peer is being told that this number is wanted next.
+    pub(super) const fn on_told(&mut self, now: Timestamp, wanted: u64) {
+        (self.told, self.tell_at, self.posted_at) = (wanted, NEVER, now);
+    }
+
+    /// Whether the peer should hear which number is wanted, or that this end lives.
+    pub(super) fn owes_word(&self, now: Timestamp, wanted: u64, config: &RoceLinkConfig) -> bool {
+        let quarter = (config.slots().min(self.peer_slots) / 4).max(1) as u64;
+        wanted - self.told >= quarter || now >= self.posted_at + config.heartbeat || now >= self.tell_at
+    }
+}
+
+/// One line for the log.
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [local, peer] = self.qpns;
+        let (here, there, slots) = (self.local.ip(), self.peer.ip(), self.peer_slots);
+        write!(
+            f,
+            "queue pair {local:#08x} at {here} with {peer:#08x} at {there}, whose ring holds {slots} messages"
+        )
+    }
+}
+
+/// A time that does not come.
+const NEVER: Timestamp = Timestamp(u64::MAX);
+/// How long the peer waits for the number that this end wants next, if no message tells it.
+const TELL_AFTER: Duration = Duration::from_micros(50);
