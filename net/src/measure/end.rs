@@ -1,5 +1,6 @@
 //! The ends that are measured: bare sockets, and links.
 
+use super::read::RoceReads;
 use crate::buffer::StreamBuffer;
 use crate::carrier::Carrier;
 use crate::datagram::Datagram;
@@ -83,6 +84,8 @@ pub enum AnyEnd {
     Datagrams(BareDatagrams<Carrier>),
     /// A link.
     Link(Linked),
+    /// RDMA READs.
+    Reads(RoceReads),
 }
 
 /// Bytes that a bare TCP end queues and receives at once.
@@ -316,7 +319,7 @@ impl AnyEnd {
     pub fn readback(&self) -> Option<&Readback> {
         match self {
             Self::Tcp(end) => end.stream.as_ref().map(TcpStream::readback),
-            Self::Datagrams(_) => None,
+            Self::Datagrams(_) | Self::Reads(_) => None,
             Self::Link(end) => end.link.tcp_readback(),
         }
     }
@@ -329,6 +332,7 @@ macro_rules! with {
             AnyEnd::Tcp($end) => $call,
             AnyEnd::Datagrams($end) => $call,
             AnyEnd::Link($end) => $call,
+            AnyEnd::Reads($end) => $call,
         }
     };
 }

@@ -11,12 +11,14 @@
 mod end;
 mod far;
 mod near;
+mod read;
 #[cfg(test)]
 mod tests;
 
 pub use end::{AnyEnd, BareDatagrams, BareTcp, End, Linked};
 pub use far::{Echo, Sink};
 pub use near::{Length, Pace, RoundTripCounts, RoundTrips, Stream};
+pub use read::RoceReads;
 
 use crate::cpu;
 use std::io;

@@ -6,9 +6,9 @@
 //! all that follows them. Wound back over that, it is the bits themselves, and more than 16 bits of it mean damage: of
 //! random damage one part in 65,536 passes, where the exact check lets one in 2^32 pass.
 
+use super::crc::{self, FORWARD};
 use super::wire::Bth;
 use core::net::{IpAddr, SocketAddr};
-use crc32fast::Hasher;
 
 /// Bytes that a packet's check takes.
 pub const ICRC_LENGTH: usize = 4;
@@ -16,8 +16,9 @@ pub const ICRC_LENGTH: usize = 4;
 /// Where packets come from and go to: what their check covers beside themselves.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// Ones, IP header, UDP header; without lengths and identification.
-    pseudo: [u8; PSEUDO_MAX],
+    /// The register behind ones, IP header and UDP header, with zeros for lengths and identification: the CRC is linear, so
+    /// that they are added to it.
+    register: u32,
     is_v6: bool,
 }
 
@@ -59,7 +60,11 @@ impl Path {
         };
         pseudo[udp..udp + 2].copy_from_slice(&source.port().to_be_bytes());
         pseudo[udp + 2..udp + 4].copy_from_slice(&destination.port().to_be_bytes());
-        Self { pseudo, is_v6 }
+        pseudo[udp + 4..udp + 6].fill(0);
+        Self {
+            register: crc::update(u32::MAX, &pseudo[..udp + UDP_LENGTH]),
+            is_v6,
+        }
     }
 
     /// Appends its check to a packet of `length` bytes and gives the length of both. The IPv4 identification is 0.
@@ -104,25 +109,25 @@ impl Path {
     /// The check of a packet.
     fn icrc(&self, packet: &[u8], identification: u16) -> u32 {
         let length = packet.len() + ICRC_LENGTH + UDP_LENGTH;
-        let mut pseudo = self.pseudo;
-        let (ip_length, udp) = if self.is_v6 {
-            (4, ONES + V6_LENGTH)
+        let udp = add(&UDP_LENGTH_AT, low_16(length));
+        let mut register = self.register ^ udp;
+        register ^= if self.is_v6 {
+            add(&V6_LENGTH_AT, low_16(length))
         } else {
-            pseudo[ONES + 4..ONES + 6].copy_from_slice(&identification.to_be_bytes());
-            (2, ONES + V4_LENGTH)
+            let total = add(&V4_LENGTH_AT, low_16(length + V4_LENGTH));
+            total ^ add(&V4_IDENTIFICATION_AT, identification.to_be_bytes())
         };
-        let total = if self.is_v6 { length } else { length + V4_LENGTH };
-        pseudo[ONES + ip_length..ONES + ip_length + 2].copy_from_slice(&low_16(total));
-        pseudo[udp + 4..udp + 6].copy_from_slice(&low_16(length));
-        let packet_at = udp + UDP_LENGTH;
         let (bth, rest) = packet.split_at(size_of::<Bth>());
-        pseudo[packet_at..packet_at + bth.len()].copy_from_slice(bth);
-        pseudo[packet_at + CONGESTION_OFFSET] = 0xff;
-        let mut hasher = Hasher::new();
-        hasher.update(&pseudo[..packet_at + bth.len()]);
-        hasher.update(rest);
-        hasher.finalize()
+        let mut masked = [0; size_of::<Bth>()];
+        masked.copy_from_slice(bth);
+        masked[CONGESTION_OFFSET] = 0xff;
+        !crc::update(crc::update(register, &masked), rest)
     }
+}
+
+/// What two bytes at a place in the headers add to the register behind them.
+fn add(place: &[[u32; 256]; 2], [high, low]: [u8; 2]) -> u32 {
+    place[0][usize::from(high)] ^ place[1][usize::from(low)]
 }
 
 /// Whether a difference of CRCs is what two bytes contribute that `behind` others follow.
@@ -142,23 +147,6 @@ const fn low_16(length: usize) -> [u8; 2] {
     (length as u16).to_be_bytes()
 }
 
-/// What the register takes up for each byte that leaves it.
-const FORWARD: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0u32;
-    while byte < 256 {
-        let mut register = byte;
-        let mut bit = 0;
-        while bit < 8 {
-            register = register >> 1 ^ if register & 1 == 1 { POLYNOMIAL } else { 0 };
-            bit += 1;
-        }
-        table[byte as usize] = register;
-        byte += 1;
-    }
-    table
-};
-
 /// Which byte left a register that has this byte at its top: the top bytes of `FORWARD` are all different.
 const INVERSE: [u8; 256] = {
     let mut table = [0; 256];
@@ -173,16 +161,23 @@ const INVERSE: [u8; 256] = {
     table
 };
 
-/// CRC-32 of zlib, least bit first.
-const POLYNOMIAL: u32 = 0xedb8_8320;
+/// Two bytes of the headers with so many behind the second, up to the end of the UDP header.
+const fn at(behind: usize) -> [[u32; 256]; 2] {
+    [crc::contributions(behind + 1), crc::contributions(behind)]
+}
+
+static UDP_LENGTH_AT: [[u32; 256]; 2] = at(UDP_LENGTH - 6);
+static V4_LENGTH_AT: [[u32; 256]; 2] = at(V4_LENGTH - 4 + UDP_LENGTH);
+static V4_IDENTIFICATION_AT: [[u32; 256]; 2] = at(BEHIND_IDENTIFICATION);
+static V6_LENGTH_AT: [[u32; 256]; 2] = at(V6_LENGTH - 6 + UDP_LENGTH);
 
 /// In place of the local route header that InfiniBand has there.
 const ONES: usize = 8;
 const V4_LENGTH: usize = 20;
 const V6_LENGTH: usize = 40;
 const UDP_LENGTH: usize = 8;
-/// All that comes before the rest of a packet.
-const PSEUDO_MAX: usize = ONES + V6_LENGTH + UDP_LENGTH + size_of::<Bth>();
+/// All that comes before a packet.
+const PSEUDO_MAX: usize = ONES + V6_LENGTH + UDP_LENGTH;
 /// Where the first header has the bits that the network may change.
 const CONGESTION_OFFSET: usize = 4;
 /// Bytes of the IPv4 and UDP headers behind the identification.

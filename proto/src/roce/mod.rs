@@ -16,6 +16,7 @@
 
 mod config;
 mod counters;
+mod crc;
 mod icrc;
 mod psn;
 mod queue_pair;

@@ -31,6 +31,8 @@ pub struct RoceLinkConfig {
     pub heartbeat: Duration,
     /// A peer that shows nothing for so long is gone.
     pub dead_after: Duration,
+    /// The peer may read the ring too, which no message needs: for measuring.
+    pub allows_reads: bool,
     /// Differentiated services code point of the packets, 6 bits: what switches map to a lossless class.
     pub dscp: u8,
     /// What carries the packets.
@@ -114,6 +116,7 @@ impl RoceLinkConfig {
             operation: RoceOperation::Write,
             heartbeat: Duration::from_millis(10),
             dead_after: Duration(0),
+            allows_reads: false,
             dscp: 0,
             carrier: CarrierConfig::Udp(UdpOptions::default()),
             queue_pair,

@@ -17,6 +17,7 @@ mod hello;
 mod meeting;
 mod outgoing;
 mod port;
+mod read;
 mod ring;
 mod session;
 mod socket;
@@ -36,6 +37,7 @@ use port::RocePort;
 use proto::roce::{
     Access, Attributes, Completion, Failure, QueuePair, ReceiveRequest, Received, Region, Regions, SendRequest,
 };
+use read::{READ, Reads};
 use ring::{Arena, CONTROL_RECEIVES, Incoming, PREFIX, Place, WORD};
 use session::Session;
 use std::io;
@@ -58,6 +60,7 @@ pub struct RoceLink {
     /// What the connecting end told at the meeting under way.
     offered: Option<Hello>,
     session: Option<Session>,
+    reads: Reads,
     random: Random,
     /// Why the link could not come up, as last told: one reason is told once, however many attempts fail by it.
     told: Option<DownReason>,
@@ -113,6 +116,7 @@ impl RoceLink {
             door: Door::open(config.end)?,
             offered: None,
             session: None,
+            reads: Reads::default(),
             random: Random(seed),
             told: None,
             event: None,
@@ -243,7 +247,7 @@ impl RoceLink {
             offset: 0,
             length: self.arena.reached(),
             access: Access {
-                remote_read: false,
+                remote_read: self.config.allows_reads,
                 remote_write: true,
             },
         };
@@ -307,6 +311,7 @@ impl RoceLink {
         self.pair.close();
         while self.pair.poll_completion().is_some() {}
         self.incoming.restart();
+        self.reads.restart();
         if session.is_up {
             self.counters.downs += 1;
             self.told = None;
@@ -392,12 +397,22 @@ impl RoceLink {
             return;
         }
         while let Some(completion) = self.pair.poll_completion() {
-            if let Completion::Receive {
-                id,
-                status: Ok(received),
-            } = completion
-                && let Err(reason) = self.on_received(now, id, received)
-            {
+            let outcome = match completion {
+                Completion::Receive {
+                    id,
+                    status: Ok(received),
+                } => self.on_received(now, id, received),
+                Completion::Send {
+                    id: READ,
+                    status: Ok(()),
+                } => {
+                    self.reads.done += 1;
+                    Ok(())
+                }
+                // Of a queue pair that broke, which is told below.
+                Completion::Receive { .. } | Completion::Send { .. } => Ok(()),
+            };
+            if let Err(reason) = outcome {
                 self.end(now, reason);
                 return;
             }

@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    #[cfg(test)]
+    /// The peer's ring.
     pub(super) const fn ring(&self) -> Remote {
         self.ring
     }

@@ -196,6 +196,36 @@ fn an_end_that_takes_nothing_holds_the_other_back_and_loses_nothing() {
 }
 
 #[test]
+fn a_ring_may_be_read_where_its_config_says_so() {
+    let mut pair = Loop::with(22, |config| config.allows_reads = true);
+    pair.until_up();
+    let word = pair.end(VENUE).arena.slot(0);
+    pair.end(VENUE).arena.bytes[word..word + 12].copy_from_slice(b"in the ring.");
+    for _ in 0..40 {
+        let mut asked = 0;
+        while pair.end(GATEWAY).post_read(12) {
+            asked += 1;
+        }
+        assert_eq!(asked, pair.config(GATEWAY).queue_pair.reads);
+        let mut out = [0; 12];
+        for _ in 0..asked {
+            pair.until("a read", |pair| pair.end(GATEWAY).take_read(&mut out));
+            assert_eq!(&out, b"in the ring.");
+        }
+        assert!(pair.end(GATEWAY).has_read_all());
+    }
+    let mut pair = Loop::new(23);
+    pair.until_up();
+    assert!(pair.end(GATEWAY).post_read(12));
+    pair.until("the session ends", |pair| pair.events[GATEWAY].len() > 1);
+    let refused = DownReason::QueuePair {
+        code: NakCode::RemoteAccessError,
+        is_ours: false,
+    };
+    assert_eq!(pair.events[GATEWAY][1], LinkEvent::Down(refused));
+}
+
+#[test]
 fn a_message_leaves_when_the_journal_has_reached_it() {
     let mut pair = Loop::new(3);
     pair.until_up();

@@ -301,7 +301,7 @@ impl TcpLink {
         self.refused = Some(RefusedPeer {
             from: Some(candidate.from),
             user: Some(candidate.login.user_name),
-            reason,
+            reason: reason.into(),
         });
         candidate.refuse(reason);
     }
@@ -362,7 +362,7 @@ impl TcpLink {
         self.refused = Some(RefusedPeer {
             from: Some(live.peer),
             user: None,
-            reason,
+            reason: reason.into(),
         });
         if self.control.is_empty() && self.outbox.is_between_packets() {
             let mut packet = [0; CONTROL_BYTES];

@@ -501,7 +501,7 @@ fn a_wrong_login_is_refused_told_once_and_counted() {
         // A stranger's doing, and nothing that happens to the link.
         assert!(acceptor.events.is_empty());
         let refused = acceptor.link.view().refused.unwrap();
-        assert_eq!((refused.user, refused.reason), (Some(config.user_name), reason));
+        assert_eq!((refused.user, refused.reason), (Some(config.user_name), reason.into()));
         assert!(refused.from.is_some());
     }
 }
