@@ -10,6 +10,7 @@ mod exchange;
 mod gateway;
 mod journal;
 mod lat;
+mod loopback;
 mod output;
 mod password;
 mod prefilter;

@@ -52,7 +52,16 @@ pub(crate) fn json(args: &[&str]) -> Value {
 }
 
 /// The links of the ladder that can be had over loopback, in its order.
-const HERE: [&str; 5] = ["tcp-untuned", "tcp-bare", "tcp", "udp", "ltp"];
+const HERE: [&str; 8] = [
+    "tcp-untuned",
+    "tcp-bare",
+    "tcp",
+    "udp",
+    "ltp",
+    "roce",
+    "roce-send",
+    "roce-read",
+];
 
 /// The figures that every run has; a percentile may be missing where there are few samples.
 fn check(rung: &Value, mode: &str) {
@@ -85,7 +94,7 @@ fn check(rung: &Value, mode: &str) {
 
 #[test]
 fn each_mode_gives_its_figures() {
-    for link in ["ltp", "udp", "tcp", "tcp-bare", "tcp-untuned"] {
+    for link in HERE {
         check(&json(&["--link", link, "--seconds", "0.1"]), "ping-pong");
     }
     let open = json(&["--link", "ltp", "--seconds", "0.2", "--rate", "500"]);
@@ -94,6 +103,11 @@ fn each_mode_gives_its_figures() {
     let stream = json(&["--link", "ltp", "--seconds", "0.1", "--one-way", "--cpu", "0"]);
     check(&stream, "one-way");
     assert_eq!(stream["lost"], 0);
+    let stream = json(&["--link", "roce", "--seconds", "0.1", "--one-way", "--cpu", "0"]);
+    check(&stream, "one-way");
+    assert_eq!(stream["lost"], 0);
+    let reads = json(&["--link", "roce-read", "--seconds", "0.2", "--rate", "500"]);
+    check(&reads, "open-loop");
 }
 
 #[test]

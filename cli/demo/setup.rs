@@ -65,9 +65,6 @@ const SAMPLE_INSTRUMENTS: &str = include_str!("../../configs/instruments.csv");
 /// Orders that one client may send in a run.
 pub(super) const MAX_ORDERS: usize = 100_000;
 
-/// The UDP port of RoCEv2.
-const ROCE_PORT: u16 = proto::roce::wire::UDP_PORT;
-
 /// Lots of the one order that is meant to be refused.
 const OVERSIZE_LOTS: u64 = 1_000_000;
 
@@ -430,26 +427,9 @@ impl Ports {
             history_requests: udp[4],
             venue: udp[5],
             native_link: udp[6],
-            roce: free_addresses().map_err(no_port)?,
+            roce: crate::loopback::free_for_roce().map_err(no_port)?,
         })
     }
-}
-
-/// Two addresses of this host at which nobody speaks RoCEv2.
-fn free_addresses() -> std::io::Result<[IpAddr; 2]> {
-    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
-    let mut found = Vec::new();
-    for place in 1..=u8::MAX {
-        let address = IpAddr::from([127, 47, 91, place]);
-        match UdpSocket::bind((address, ROCE_PORT)) {
-            Ok(_) => found.push(address),
-            Err(error) => last = error,
-        }
-        if let [here, there] = found[..] {
-            return Ok([here, there]);
-        }
-    }
-    Err(last)
 }
 
 /// The instruments of a user's feed.

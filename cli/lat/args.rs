@@ -126,7 +126,8 @@ impl Args {
 
     /// What is measured, in the order of the ladder.
     pub(super) fn rungs(&self) -> Vec<Rung> {
-        self.link.map_or_else(|| Rung::ALL.to_vec(), |link| vec![link])
+        let all = || Rung::ALL.into_iter().filter(|rung| rung.has_stream() || !self.one_way);
+        self.link.map_or_else(|| all().collect(), |link| vec![link])
     }
 
     /// How often each link has its turn.
@@ -150,6 +151,7 @@ impl Args {
             }),
             boot_id: plan::boot_id(),
             near_port: 0,
+            roce: None,
         }
     }
 

@@ -1,10 +1,14 @@
 //! The ends of a rung.
 
 use super::plan::{LtpOptions, Plan, RtoMin, Rung};
+use crate::loopback;
 use latency::clock::Clock;
 use net::carrier::{Carrier, CarrierConfig};
-use net::link::{AnyLink, LinkConfig, LinkEnd, LtpLinkConfig, Resume, SecondPath, TcpLinkConfig};
-use net::measure::{AnyEnd, BareDatagrams, BareTcp, Linked};
+use net::link::{
+    AnyLink, LinkConfig, LinkEnd, LtpLinkConfig, Resume, RoceLink, RoceLinkConfig, RoceOperation, SecondPath,
+    TcpLinkConfig,
+};
+use net::measure::{AnyEnd, BareDatagrams, BareTcp, Linked, RoceReads};
 use net::tcp::{TcpListener, TcpStream};
 use net::udp::UdpPeer;
 use net::xdp::{Mode, XdpTable};
@@ -22,6 +26,9 @@ const WINDOW: usize = 4_096;
 /// A peer of LTP that says nothing for this many heartbeats (5 ms each) is dead: a machine with neighbours may take the
 /// processor away for longer than the default of 100 ms.
 const DEAD_AFTER: u32 = 400;
+
+/// The same of RoCEv2.
+const ROCE_DEAD_AFTER: Duration = Duration::from_secs(2);
 
 /// How long to wait for a bare connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -66,6 +73,12 @@ pub(super) fn open_far(plan: &Plan, local: SocketAddr, near: IpAddr, clock: Cloc
             let local = carrier.local_addr()?;
             (bare(carrier), local, local)
         }
+        Rung::Roce | Rung::RoceSend | Rung::RoceRead => {
+            let [near, far] = plan.roce.unwrap_or([near, local.ip()]);
+            let link = RoceLink::new(&roce_config(plan, end, far, near), clock.now().0, Resume::START)?;
+            let local = link.local_addr().ok_or(io::ErrorKind::AddrNotAvailable)?;
+            (roce_end(plan, link), local, local)
+        }
         Rung::Tcp | Rung::Ltp | Rung::Afxdp => {
             let second = second_of(local)?;
             let link = link(plan, local.ip(), end, LinkEnd::Listen { local: second }, clock)?;
@@ -79,6 +92,9 @@ pub(super) fn open_far(plan: &Plan, local: SocketAddr, near: IpAddr, clock: Cloc
 impl NearEnd {
     /// Opens what the far end has to know of before it opens its own. The plan's port is set.
     pub(super) fn prepare(plan: &mut Plan, local: IpAddr) -> io::Result<Self> {
+        if plan.link.is_roce() && local.is_loopback() {
+            plan.roce = Some(loopback::free_for_roce()?);
+        }
         if plan.link != Rung::Udp {
             return Ok(Self(None));
         }
@@ -99,6 +115,11 @@ impl NearEnd {
             (_, Rung::AfxdpBare) => {
                 let end = connect(far.first);
                 bare(Carrier::open(&carrier(plan, local, end)?, end)?)
+            }
+            (_, Rung::Roce | Rung::RoceSend | Rung::RoceRead) => {
+                let [near, there] = plan.roce.unwrap_or([local, far.first.ip()]);
+                let config = roce_config(plan, connect(far.first), near, there);
+                roce_end(plan, RoceLink::new(&config, clock.now().0, Resume::START)?)
             }
             _ => {
                 let link = link(plan, local, connect(far.first), connect(far.second), clock)?;
@@ -127,6 +148,26 @@ fn link(plan: &Plan, local: IpAddr, end: LinkEnd, second: LinkEnd, clock: Clock)
         _ => LinkConfig::Ltp(ltp_config(plan, local, end, second)?),
     };
     Ok(AnyLink::new(&config, clock.now().0, Resume::START)?)
+}
+
+fn roce_config(plan: &Plan, end: LinkEnd, local: IpAddr, peer: IpAddr) -> RoceLinkConfig {
+    let config = RoceLinkConfig {
+        session: 1,
+        operation: match plan.link {
+            Rung::RoceSend => RoceOperation::Send,
+            _ => RoceOperation::Write,
+        },
+        allows_reads: plan.link == Rung::RoceRead,
+        ..RoceLinkConfig::new(end, local, peer, WINDOW, plan.size)
+    };
+    config.with_dead_after(ROCE_DEAD_AFTER)
+}
+
+fn roce_end(plan: &Plan, link: RoceLink) -> AnyEnd {
+    match plan.link {
+        Rung::RoceRead => AnyEnd::Reads(RoceReads::new(link)),
+        _ => AnyEnd::Link(Linked::new(AnyLink::Roce(Box::new(link)))),
+    }
 }
 
 fn tcp_config(plan: &Plan, end: LinkEnd) -> TcpLinkConfig {

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use net::measure;
 use proto::ltp;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use types::Duration;
 
 /// What is measured.
@@ -24,6 +25,12 @@ pub(crate) enum Rung {
     AfxdpBare,
     /// Our LTP link over AF_XDP
     Afxdp,
+    /// Our RoCEv2 link over UDP, by RDMA WRITE with immediate, as ib_write_lat measures it
+    Roce,
+    /// The same by SEND, as ib_send_lat measures it
+    RoceSend,
+    /// RDMA READ over it, as ib_read_lat measures it: the far end's program has no part in it
+    RoceRead,
 }
 
 /// How messages follow each other.
@@ -112,10 +119,12 @@ pub(super) struct Plan {
     pub(super) boot_id: String,
     /// Where the near end's bare UDP socket is.
     pub(super) near_port: u16,
+    /// Of RoCEv2, where both ends are on one host: the near end's address and the far one's.
+    pub(super) roce: Option<[IpAddr; 2]>,
 }
 
 /// Of [`Plan`]; changes with it.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Longest run: a day.
 pub(super) const SPAN_MAX: Duration = Duration::from_secs(86_400);
@@ -130,12 +139,15 @@ const BOOT_ID_LENGTH_MAX: usize = 36;
 
 impl Rung {
     /// From the plainest to the fastest, as the ladder shows them.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::TcpUntuned,
         Self::TcpBare,
         Self::Tcp,
         Self::Udp,
         Self::Ltp,
+        Self::Roce,
+        Self::RoceSend,
+        Self::RoceRead,
         Self::AfxdpBare,
         Self::Afxdp,
     ];
@@ -153,6 +165,16 @@ impl Rung {
         matches!(self, Self::TcpBare | Self::Tcp)
     }
 
+    /// Whether it runs over RoCEv2.
+    pub(super) const fn is_roce(self) -> bool {
+        matches!(self, Self::Roce | Self::RoceSend | Self::RoceRead)
+    }
+
+    /// Whether messages go one way over it: of a read, the far end's program sends nothing and takes nothing in.
+    pub(super) const fn has_stream(self) -> bool {
+        !matches!(self, Self::RoceRead)
+    }
+
     /// Its name on the command line and in files.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -163,6 +185,9 @@ impl Rung {
             Self::Ltp => "ltp",
             Self::AfxdpBare => "afxdp-bare",
             Self::Afxdp => "afxdp",
+            Self::Roce => "roce",
+            Self::RoceSend => "roce-send",
+            Self::RoceRead => "roce-read",
         }
     }
 
@@ -176,6 +201,9 @@ impl Rung {
             Self::Ltp => "our LTP link over UDP: numbered, acknowledged, repaired",
             Self::AfxdpBare => "bare frames over AF_XDP",
             Self::Afxdp => "our LTP link over AF_XDP",
+            Self::Roce => "our RoCEv2 link over UDP: RDMA WRITE with immediate",
+            Self::RoceSend => "our RoCEv2 link over UDP: SEND with immediate",
+            Self::RoceRead => "RDMA READ over RoCEv2 over UDP: the far program has no part in it",
         }
     }
 }
@@ -298,6 +326,12 @@ impl Plan {
                 "options that are not of {}, or its own are missing",
                 self.link.name()
             ));
+        }
+        if matches!(self.mode, Mode::OneWay { .. }) && !self.link.has_stream() {
+            return Err(format!("{} has no stream: nobody sends", self.link.name()));
+        }
+        if self.roce.is_some_and(|ends| !ends.iter().all(IpAddr::is_loopback)) {
+            return Err("addresses of RoCEv2 that are not this host's own".to_owned());
         }
         if self.boot_id.len() > BOOT_ID_LENGTH_MAX {
             return Err(format!("a boot id longer than {BOOT_ID_LENGTH_MAX} bytes"));

@@ -9,14 +9,14 @@ mod namespaces;
 
 use allocation::allocations;
 use namespaces::{FAR, NEAR, Namespaces, ip};
-use net::link::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume};
+use net::link::{Link, LinkCounters, LinkEnd, LinkEvent, LtpLink, Resume, RoceLink, RoceLinkConfig};
 use net::udp::{UdpPeer, UdpSocket};
 use net::xdp::{Mode, XdpPeer, XdpTable};
-use net::{Datagram, SetupError, UdpOptions};
+use net::{CarrierConfig, Datagram, SetupError, UdpOptions};
 use proto::ltp::{Config, Role};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{BufRead, BufReader, Read};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use types::{SessionId, Timestamp};
@@ -429,4 +429,149 @@ fn a_message_over_it_allocates_nothing_at_either_end() {
         }
     });
     assert_eq!((received, count), (2_000, 0));
+}
+
+/// One end of a link over RoCEv2; both ends of the packets know each other.
+fn roce(carrier: CarrierConfig, end: LinkEnd, addresses: [IpAddr; 2]) -> RoceLink {
+    let [local, peer] = addresses;
+    let config = RoceLinkConfig {
+        carrier,
+        dscp: 26,
+        ..RoceLinkConfig::new(end, local, peer, 64, 64)
+    };
+    RoceLink::new(&config, 1, Resume::START).unwrap()
+}
+
+fn roce_over_xdp(interface: &str, local: Ipv4Addr, peer: Ipv4Addr) -> CarrierConfig {
+    let port = |ip| SocketAddr::from((ip, proto::roce::wire::UDP_PORT));
+    let table = XdpTable {
+        neighbour: Some("kernel".to_owned()),
+        ..table(interface)
+    };
+    let end = LinkEnd::Connect {
+        peer: port(peer),
+        local: Some(port(local)),
+    };
+    CarrierConfig::Xdp(table.check(end).unwrap())
+}
+
+/// Two ends, each in its namespace, and all that they have told.
+struct RocePair<'a> {
+    namespaces: &'a Namespaces,
+    near: RoceLink,
+    far: RoceLink,
+    now: Timestamp,
+    start: Instant,
+    sent: u32,
+    received: u32,
+    events: Vec<LinkEvent>,
+}
+
+impl<'a> RocePair<'a> {
+    fn new(namespaces: &'a Namespaces, carriers: [CarrierConfig; 2], [near, far]: [IpAddr; 2]) -> Self {
+        let venue = SocketAddr::new(far, 7_201);
+        let connect = LinkEnd::Connect {
+            peer: venue,
+            local: None,
+        };
+        Self {
+            far: namespaces.in_far(|| roce(carriers[1], LinkEnd::Listen { local: venue }, [far, near])),
+            near: namespaces.in_near(|| roce(carriers[0], connect, [near, far])),
+            namespaces,
+            now: Timestamp(1_000_000_000),
+            start: Instant::now(),
+            sent: 0,
+            received: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn turn(&mut self) {
+        assert!(self.start.elapsed() < PATIENCE, "{:?}", self.events);
+        self.now = self.now + types::Duration::from_micros(10);
+        let (now, mut buffer) = (self.now, [0; 64]);
+        self.namespaces.in_near(|| {
+            while let Some(event) = self.near.poll(now, &mut buffer) {
+                self.events.push(event);
+            }
+            self.near.flush(now, 0);
+        });
+        self.namespaces.in_far(|| {
+            while let Some(event) = self.far.poll(now, &mut buffer) {
+                if let LinkEvent::Message { length, .. } = event {
+                    assert_eq!(buffer[..length], self.received.to_le_bytes());
+                    self.received += 1;
+                }
+            }
+            self.far.flush(now, 0);
+        });
+    }
+
+    fn pass(&mut self, count: u32) {
+        while self.received < count {
+            while self.sent < count && self.near.room() > 0 {
+                self.near.send(&self.sent.to_le_bytes(), 0);
+                self.sent += 1;
+            }
+            self.turn();
+        }
+    }
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
+fn rocev2_carries_its_messages_over_it_and_to_a_socket_of_the_kernel() {
+    let socket = || CarrierConfig::Udp(UdpOptions::default());
+    let cases = [
+        [roce_over_xdp("tgv0", NEAR, FAR), roce_over_xdp("tgv1", FAR, NEAR)],
+        [roce_over_xdp("tgv0", NEAR, FAR), socket()],
+        [socket(), roce_over_xdp("tgv1", FAR, NEAR)],
+    ];
+    for carriers in cases {
+        let Some(namespaces) = Namespaces::new(1) else { return };
+        let mut pair = RocePair::new(&namespaces, carriers, [NEAR.into(), FAR.into()]);
+        pair.pass(10_000);
+        assert_eq!(pair.events, [LinkEvent::Up]);
+        for link in [&pair.near, &pair.far] {
+            let LinkCounters { malformed, foreign, .. } = link.counters();
+            assert_eq!((malformed, foreign), (0, 0));
+        }
+    }
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
+fn rocev2_speaks_ipv6() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let add = |address: &str, interface| ip(&["addr", "add", address, "dev", interface, "nodad"]);
+    namespaces.in_near(|| add("fd00:77::1/64", "tgv0"));
+    namespaces.in_far(|| add("fd00:77::2/64", "tgv1"));
+    let socket = CarrierConfig::Udp(UdpOptions::default());
+    let addresses = ["fd00:77::1", "fd00:77::2"].map(|ip| ip.parse().unwrap());
+    let mut pair = RocePair::new(&namespaces, [socket, socket], addresses);
+    pair.pass(10_000);
+    assert_eq!(pair.events, [LinkEvent::Up]);
+    assert_eq!(pair.far.counters().malformed, 0);
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
+fn rocev2_loses_nothing_when_an_interface_goes_away_for_a_while() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let socket = CarrierConfig::Udp(UdpOptions::default());
+    let mut pair = RocePair::new(&namespaces, [socket, socket], [NEAR.into(), FAR.into()]);
+    pair.pass(1_000);
+    namespaces.in_far(|| ip(&["link", "set", "tgv1", "down"]));
+    while pair.near.room() > 0 {
+        pair.near.send(&pair.sent.to_le_bytes(), 0);
+        pair.sent += 1;
+    }
+    while pair.events.len() < 2 {
+        pair.turn();
+    }
+    assert!(matches!(pair.events[1], LinkEvent::Down(_)));
+    namespaces.in_far(|| ip(&["link", "set", "tgv1", "up"]));
+    pair.start = Instant::now();
+    pair.pass(3_000);
+    assert_eq!(pair.events.last(), Some(&LinkEvent::Up));
 }

@@ -104,6 +104,7 @@ impl RoceLinkConfig {
         // Each message, and the word now and then.
         let queue_pair = Config {
             receive_queue: slots + CONTROL_RECEIVES,
+            ack_delay: ACK_DELAY,
             ..Config::new(2 * slots, max_message + PREFIX)
         };
         let config = Self {
@@ -201,6 +202,8 @@ impl RoceLinkConfig {
     pub const MESSAGE_MAX: usize = 1 << 16;
 }
 
+/// Messages say by themselves what has come, so that acknowledgements need not hurry: half of the first timeout.
+const ACK_DELAY: Duration = Duration::from_micros(100);
 /// A timeout grows to at most this part of the time after which a peer is gone, where that is long.
 const TIMEOUTS_IN_DEAD_AFTER: u64 = 16;
 /// Largest code point: 6 bits.
