@@ -185,7 +185,10 @@ fn two_processes_measure_between_them_and_the_listening_one_serves_again() {
             );
         }
         let rungs = ladder["rungs"].as_array().expect("rungs");
-        assert_eq!(rungs.iter().map(|rung| &rung["link"]).collect::<Vec<_>>(), HERE);
+        // Of a read nothing goes one way.
+        let here = HERE.iter().filter(|&&link| mode == "ping-pong" || link != "roce-read");
+        let here = here.collect::<Vec<_>>();
+        assert_eq!(rungs.iter().map(|rung| &rung["link"]).collect::<Vec<_>>(), here);
         for rung in rungs {
             check(rung, mode);
             assert_eq!(
