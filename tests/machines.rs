@@ -32,11 +32,6 @@ fn a_gateway_that_loses_its_machine_has_every_report_once_over_tcp() {
     lose(Victim::Gateway, "tcp");
 }
 
-#[test]
-fn a_gateway_that_loses_its_machine_has_every_report_once_over_rocev2() {
-    lose(Victim::Gateway, "roce");
-}
-
 /// Takes the machine away from under one in mid-flow, until it has lost something that it had acknowledged, and compares
 /// what everyone knows in the end.
 fn lose(victim: Victim, transport: &'static str) {
