@@ -138,7 +138,7 @@ fn floors(cpus: Cpus, args: &Args) -> Result<Vec<Floor>, Failure> {
     let percentiles = |trips: Vec<u64>| Percentiles::of_durations(&trips);
     let tcp = percentiles(net::floor::tcp_round_trip(cpus.shard, cpus.others, FLOOR_ROUND_TRIPS)?);
     let udp = percentiles(net::floor::udp_round_trip(cpus.shard, cpus.others, FLOOR_ROUND_TRIPS)?);
-    let (venue, venue_name) = match link {
+    let (venue, venue_name) = match args.link {
         LinkKind::Ltp | LinkKind::Roce => (&udp, "UDP loopback"),
         LinkKind::Tcp => (&tcp, "TCP loopback"),
     };
