@@ -18,11 +18,6 @@ fn an_exchange_that_loses_its_machine_has_every_order_once_over_tcp() {
 }
 
 #[test]
-fn an_exchange_that_loses_its_machine_has_every_order_once_over_rocev2() {
-    lose(Victim::Exchange, "roce");
-}
-
-#[test]
 fn a_gateway_that_loses_its_machine_has_every_report_once_over_ltp() {
     lose(Victim::Gateway, "ltp");
 }
