@@ -6,8 +6,10 @@ import subprocess
 PORT = 7300
 
 # The ladder, from the plainest to the fastest. The bare carriers of datagrams lose for good what is lost.
-LINKS = ["tcp-untuned", "tcp-bare", "tcp", "udp", "ltp", "afxdp-bare", "afxdp"]
+LINKS = ["tcp-untuned", "tcp-bare", "tcp", "udp", "ltp", "roce", "roce-send", "roce-read", "afxdp-bare", "afxdp"]
 UNREPAIRED = ["udp", "afxdp-bare"]
+# Of a read nothing goes one way.
+NOT_ONE_WAY = ["roce-read"]
 
 
 class Lat:
