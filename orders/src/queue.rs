@@ -15,7 +15,7 @@ use crate::report::{ForVenue, Sink};
 use crate::state::{AccountState, Orders, SessionState};
 use crate::{ReplaceScreened, Routed};
 use alloc::collections::VecDeque;
-use types::{ClientOrderId, Duration, NewOrder, OrderId, Reason, Timestamp, VenueId};
+use types::{Duration, NewOrder, OrderId, Reason, Timestamp, VenueId};
 
 /// What sessions have queued.
 pub(crate) struct RateQueue {
@@ -178,35 +178,17 @@ impl Orders {
         QueuedVerdict::Wait
     }
 
-    /// Gives the request for the venue of an order that was queued. Its number at the venue is a new one, as numbers there rise.
+    /// Gives the request for the venue of an order that was queued.
     pub fn send_queued(&mut self, now: Timestamp, queued: Queued) -> ForVenue<NewOrder> {
         let Queued(slot) = queued;
         self.version += 1;
         self.unqueue(slot);
-        let number = self.numbers.next(slot);
         let order = self.table.order_mut(slot);
         (order.is_queued, order.waits_until) = (false, Timestamp::NONE);
-        (order.last_number, order.venue_number, order.updated) = (number, number, now);
         self.accounts[order.account as usize].rate.take(now);
         self.instruments[order.instrument as usize].rate.take(now);
         self.sessions[order.session as usize].rate.take(now);
-        ForVenue {
-            venue: order.venue,
-            order_id: OrderId(order.number),
-            request: NewOrder {
-                client_order_id: ClientOrderId(number),
-                instrument: order.instrument_id,
-                account: order.account_id,
-                session: self.venues[usize::from(order.venue.0)].session,
-                side: order.side,
-                order_type: order.order_type,
-                time_in_force: order.time_in_force,
-                price: order.price,
-                quantity: order.quantity,
-                trigger: order.trigger,
-                terms: order.terms,
-            },
-        }
+        self.send_anew(now, slot)
     }
 
     /// Refuses an order that was queued.

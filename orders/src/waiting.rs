@@ -121,10 +121,15 @@ impl Orders {
                 request,
             });
         }
+        Some(self.send_anew(now, slot))
+    }
+
+    /// Gives the request for the venue of an order that was kept here. Its number there is a new one, as numbers there rise.
+    pub(crate) fn send_anew(&mut self, now: Timestamp, slot: u32) -> ForVenue<NewOrder> {
         let number = self.numbers.next(slot);
         let order = self.table.order_mut(slot);
         (order.last_number, order.venue_number, order.updated) = (number, number, now);
-        Some(ForVenue {
+        ForVenue {
             venue: order.venue,
             order_id: OrderId(order.number),
             request: NewOrder {
@@ -140,7 +145,7 @@ impl Orders {
                 trigger: order.trigger,
                 terms: order.terms,
             },
-        })
+        }
     }
 
     /// Refuses an order that waited.
