@@ -16,6 +16,8 @@ use crate::segment::{Listed, list};
 pub struct JournalReader {
     directory: PathBuf,
     source: Source,
+    /// Where reading began. The record there may have been in no file yet, and may have come into a later one since.
+    opened: u64,
     journal: u64,
     writer: Writer,
     recovery: Recovery,
@@ -55,6 +57,7 @@ impl JournalReader {
     fn new(directory: &Path, cursor: Cursor) -> Self {
         Self {
             directory: directory.to_path_buf(),
+            opened: cursor.position(),
             journal: cursor.header().journal,
             writer: cursor.header().writer,
             source: Source::Segment(cursor),
@@ -123,9 +126,15 @@ impl JournalReader {
         // What these two say is in the file was there before the file is looked at again.
         let ring = Ring::open(&self.directory, self.journal)?;
         let written = ring.as_ref().map_or(0, Ring::written);
-        let mut segments = list(&self.directory)?.into_iter();
-        let later = segments.find(|listed| listed.first > cursor.listed().first);
         let position = cursor.position();
+        let mut segments = list(&self.directory)?;
+        segments.retain(|listed| listed.first > cursor.listed().first);
+        if position == self.opened {
+            // Only the last of those that begin before it can have it.
+            let passed = segments.iter().filter(|listed| listed.first <= position).count();
+            segments.drain(..passed.saturating_sub(1));
+        }
+        let later = segments.into_iter().next();
         let mut step = cursor.advance_afresh()?;
         // The page cache may be a moment behind what was written past it.
         for _ in 0..LOOKS {
@@ -167,14 +176,15 @@ impl JournalReader {
     }
 
     fn enter_segment(&mut self, next: Listed, position: u64) -> Result<(), JournalError> {
-        if next.first != position {
+        let found_later = position == self.opened && next.first < position;
+        if next.first != position && !found_later {
             return Err(JournalError::Gap {
                 directory: self.directory.clone(),
                 expected: position,
                 found: next.first,
             });
         }
-        let cursor = Cursor::open(next)?;
+        let cursor = Cursor::open_at(next, position)?;
         if cursor.header().journal != self.journal {
             return Err(JournalError::Foreign(cursor.listed().path.clone()));
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use journal::{Config, JournalError, JournalReader, JournalWriter, Watermark};
+use journal::{Config, JournalError, JournalReader, JournalWriter, MIN_SEGMENT_BYTES, Watermark};
 use proptest::prelude::*;
 use proto::journal::{MAX_PAYLOAD_LENGTH, MAX_RECORD_LENGTH, record_length};
 use types::Timestamp;
@@ -69,6 +69,32 @@ fn it_is_read_from_any_record_on_while_it_is_written_and_afterwards() {
     for (first, start) in starts.iter().enumerate() {
         assert_eq!(from(*start), (first as u64..300).map(told).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn a_record_that_was_in_no_file_when_reading_began_is_found_in_the_segment_begun_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = JournalWriter::open(&Config {
+        // Longer than it takes to append all and to open the reader.
+        poll: Duration::from_millis(300),
+        ..small(directory.path())
+    })
+    .unwrap();
+    let mut starts = Vec::new();
+    while starts.last().is_none_or(|&start| start < MIN_SEGMENT_BYTES) {
+        let (number, before) = (starts.len() as u64, journal.position());
+        append(&mut journal, &told(number));
+        starts.push(before);
+    }
+    let first = starts.len() - 1;
+    let mut reader = JournalReader::open_at(directory.path(), starts[first]).unwrap();
+    while journal.watermark(Watermark::Written) < journal.position() {
+        std::thread::yield_now();
+    }
+    let record = reader.next_record().unwrap().expect("it was appended");
+    assert_eq!(record.payload, told(first as u64).2);
+    assert_eq!(record.position, starts[first]);
+    assert_eq!(reader.next_record().unwrap(), None);
 }
 
 #[test]
