@@ -169,7 +169,12 @@ impl RoceLinkConfig {
     #[must_use]
     pub const fn memory(&self) -> usize {
         let lists = Outgoing::memory(self.slots()) + Incoming::memory(self.slots()) + self.queue_pair.memory();
-        Arena::length(self.slots(), self.max_message) + lists + self.packet_max() + 1 + self.carrier.memory()
+        self.arena().length() + lists + self.packet_max() + 1 + self.carrier.memory()
+    }
+
+    /// Where things are in the link's memory.
+    pub(super) const fn arena(&self) -> Arena {
+        Arena::new(self.slots(), self.max_message)
     }
 
     /// Messages that a ring holds.

@@ -9,6 +9,7 @@
 //!
 //! The connection then stays open and silent: its end is the news that the peer is gone.
 
+use super::backend::Introduction;
 use super::config::RoceOperation;
 use crate::link::DownReason;
 use std::fmt;
@@ -155,6 +156,27 @@ impl Verdict {
 }
 
 impl Hello {
+    /// The same of an end that is to be known so.
+    pub(super) const fn introducing(self, names: &Introduction) -> Self {
+        Self {
+            qpn: U32::new(names.qpn),
+            psn: U32::new(names.psn),
+            remote_key: U32::new(names.remote_key),
+            address: U64::new(names.address),
+            ..self
+        }
+    }
+
+    /// How the sender is to be known.
+    pub(super) const fn introduction(&self) -> Introduction {
+        Introduction {
+            qpn: self.qpn.get(),
+            psn: self.psn.get(),
+            remote_key: self.remote_key.get(),
+            address: self.address.get(),
+        }
+    }
+
     /// Whether this end can go on with a peer: they are configured alike, and each can send what the other wants next.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ impl Door {
     pub(super) fn connect(
         &mut self,
         now: Timestamp,
-        ours: impl FnOnce() -> Hello,
+        ours: impl FnOnce() -> Result<Hello, DownReason>,
         counters: &mut LinkCounters,
     ) -> Result<Option<Caller>, DownReason> {
         let Self::Connect { connector, meeting } = self else {
@@ -96,7 +96,7 @@ impl Door {
                 Ok(None) => return Ok(None),
                 Ok(Some(mut stream)) => {
                     counters.heard += 1;
-                    send(&mut stream, ours().as_bytes())?;
+                    send(&mut stream, ours()?.as_bytes())?;
                     *meeting = Some(Meeting::new(connector.peer(), stream, now));
                 }
                 Err(error) => {

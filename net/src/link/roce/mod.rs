@@ -1,4 +1,4 @@
-//! The link over RoCEv2 in user space: messages are RDMA WRITEs with immediate into a ring that the receiver registered, or
+//! The link over RoCEv2: messages are RDMA WRITEs with immediate into a ring that the receiver registered, or
 //! SENDs with immediate.
 //!
 //! The ends meet over TCP (`hello`) and then speak RoCEv2 between two addresses of their own. By RDMA WRITE, message `n`
@@ -12,31 +12,34 @@
 //! When a queue pair breaks, the TCP connection ends, or a peer shows nothing for too long, the ends meet anew under new
 //! numbers and keys, and each sends again from the message that the other wants, out of its ring or its owner's journal.
 
+mod backend;
 mod config;
 mod hello;
 mod meeting;
 mod outgoing;
 mod port;
+mod random;
 mod read;
 mod ring;
 mod session;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod user_space;
 
 pub use config::{RoceLinkConfig, RoceOperation, RoceTable};
 pub use hello::RoceMismatch;
+pub use user_space::UserSpace;
 
 use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkView, RefusedFor, RefusedPeer, Resume};
 use crate::error::SetupError;
 use crate::tcp::TcpStream;
+use backend::Backend;
 use hello::{Hello, MAGIC, Ready, Verdict, gid};
 use meeting::{Caller, Door, send};
 use outgoing::Outgoing;
-use port::RocePort;
-use proto::roce::{
-    Access, Attributes, Completion, Failure, QueuePair, ReceiveRequest, Received, Region, Regions, SendRequest,
-};
+use proto::roce::{Completion, Failure, ReceiveRequest, Received, SendRequest};
+use random::Random;
 use read::{READ, Reads};
 use ring::{Arena, CONTROL_RECEIVES, Incoming, PREFIX, Place, WORD};
 use session::Session;
@@ -48,11 +51,9 @@ use zerocopy::little_endian::{U32, U64};
 
 /// One end of a link over RoCEv2.
 #[derive(Debug)]
-pub struct RoceLink {
+pub struct RoceLink<B = UserSpace> {
     config: RoceLinkConfig,
-    port: RocePort,
-    pair: QueuePair,
-    regions: Regions,
+    backend: B,
     arena: Arena,
     outgoing: Outgoing,
     incoming: Incoming,
@@ -68,7 +69,6 @@ pub struct RoceLink {
     look: Look,
     /// Whom this end refused last.
     refused: Option<RefusedPeer>,
-    buffer: Box<[u8]>,
     counters: LinkCounters,
 }
 
@@ -84,7 +84,7 @@ enum Look {
     Busy,
 }
 
-impl RoceLink {
+impl<B: Backend> RoceLink<B> {
     /// Builds one end; all memory is allocated here. `seed` differs with each start of this end; the time will do.
     ///
     /// # Errors
@@ -97,20 +97,15 @@ impl RoceLink {
             resume.next_send.0 > 0 && resume.next_receive.0 > 0,
             "sequence numbers start at 1"
         );
-        let wrong = |what: String| {
+        config.check().map_err(|what| {
             let doing = format!("building the RoCEv2 link of session {}", config.session);
             let source = io::Error::new(io::ErrorKind::InvalidInput, what);
             SetupError::new(doing, source, "correct the link's settings")
-        };
-        config.check().map_err(wrong)?;
-        let pair = QueuePair::new(config.queue_pair).map_err(|error| wrong(error.to_string()))?;
+        })?;
         let slots = config.slots();
-        let arena = Arena::new(slots, config.max_message);
         Ok(Self {
-            port: RocePort::open(config)?,
-            pair,
-            regions: Regions::new(1, arena.bytes.len()),
-            arena,
+            backend: B::open(config)?,
+            arena: config.arena(),
             outgoing: Outgoing::new(config.window, resume.next_send.0),
             incoming: Incoming::new(slots, resume.next_receive.0),
             door: Door::open(config.end)?,
@@ -122,8 +117,6 @@ impl RoceLink {
             event: None,
             look: Look::Quiet,
             refused: None,
-            // One byte more, so that what was cut off is longer than any good packet.
-            buffer: vec![0; config.packet_max() + 1].into(),
             counters: LinkCounters::default(),
             config: *config,
         })
@@ -133,12 +126,6 @@ impl RoceLink {
     #[must_use]
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.door.local_addr()
-    }
-
-    /// The protocol's own counts, finer than [`Link::counters`].
-    #[must_use]
-    pub const fn roce_counters(&self) -> proto::roce::Counters {
-        self.pair.counters()
     }
 
     /// Looks at TCP: the end of the session, a new peer, the next step of a meeting.
@@ -160,13 +147,17 @@ impl RoceLink {
     fn meet_by_connecting(&mut self, now: Timestamp) {
         let Self {
             config,
+            backend,
             random,
             incoming,
             outgoing,
             offered,
             ..
         } = self;
-        let offer = || *offered.insert(hello(config, random, incoming, outgoing));
+        let offer = || {
+            let ours = hello(config, incoming, outgoing).introducing(&backend.introduce(random)?);
+            Ok(*offered.insert(ours))
+        };
         match self.door.connect(now, offer, &mut self.counters) {
             Ok(None) => {}
             Ok(Some(Caller {
@@ -175,18 +166,17 @@ impl RoceLink {
                 hello: theirs,
             })) => {
                 let ours = self.offered.take().expect("it was told when the connection was made");
-                let mut outcome = ours.fits(&theirs);
+                // What the peer sends once it has heard finds a queue pair that receives.
+                let outcome = ours.fits(&theirs).and_then(|()| self.establish(&ours, &theirs));
                 let verdict = outcome.map_or_else(Verdict::of, |()| Verdict::GoOn);
                 let sent = send(&mut stream, ready(verdict).as_bytes());
-                if outcome.is_ok() {
-                    outcome = sent;
-                }
-                match outcome {
+                match outcome.and(sent) {
                     Ok(()) => {
-                        self.establish(now, stream, &ours, &theirs);
+                        self.session = Some(Session::new(now, stream, &self.config, &ours, &theirs));
                         self.up();
                     }
                     Err(reason) => {
+                        self.backend.close();
                         self.on_misfit(from, reason, theirs.verdict.get());
                         self.give_up(now, reason);
                     }
@@ -205,7 +195,7 @@ impl RoceLink {
             mut stream,
             hello: theirs,
         } = caller;
-        let ours = hello(&self.config, &mut self.random, &self.incoming, &self.outgoing);
+        let ours = hello(&self.config, &self.incoming, &self.outgoing);
         if let Err(reason) = ours.fits(&theirs) {
             self.on_misfit(from, reason, Verdict::GoOn.code());
             let refusal = Hello {
@@ -219,10 +209,20 @@ impl RoceLink {
         }
         // The peer knows best that its old session is dead.
         self.end(now, DownReason::Replaced);
-        match send(&mut stream, ours.as_bytes()) {
-            Ok(()) => self.establish(now, stream, &ours, &theirs),
-            Err(reason) => self.give_up(now, reason),
+        match self.answer(&mut stream, ours, &theirs) {
+            Ok(()) => self.session = Some(Session::new(now, stream, &self.config, &ours, &theirs)),
+            Err(reason) => {
+                self.backend.close();
+                self.give_up(now, reason);
+            }
         }
+    }
+
+    /// Tells a peer that fits who this end is, once its requests can come.
+    fn answer(&mut self, stream: &mut TcpStream, ours: Hello, theirs: &Hello) -> Result<(), DownReason> {
+        let ours = ours.introducing(&self.backend.introduce(&mut self.random)?);
+        self.establish(&ours, theirs)?;
+        send(stream, ours.as_bytes())
     }
 
     /// This end refuses a peer, or is refused by it: whoever saw first that they do not fit.
@@ -239,33 +239,15 @@ impl RoceLink {
         }
     }
 
-    /// The queue pair is connected; the peer's receives are there.
-    fn establish(&mut self, now: Timestamp, stream: TcpStream, ours: &Hello, theirs: &Hello) {
-        let region = Region {
-            remote_key: ours.remote_key.get(),
-            address: RING_ADDRESS,
-            offset: 0,
-            length: self.arena.reached(),
-            access: Access {
-                remote_read: self.config.allows_reads,
-                remote_write: true,
-            },
-        };
-        self.regions
-            .register(region)
-            .expect("it is the only one, and lies in the arena");
+    /// Connects the queue pair; the peer's receives are there.
+    fn establish(&mut self, ours: &Hello, theirs: &Hello) -> Result<(), DownReason> {
         let wanted = theirs.next_receive.get();
         let word = self.arena.word();
-        self.arena.put_number(word, wanted);
-        self.arena.put_number(word + PREFIX, 0);
+        self.backend.put_number(word, wanted);
+        self.backend.put_number(word + PREFIX, 0);
         self.outgoing.resume(wanted);
         self.incoming.restart();
-        self.pair.connect(Attributes {
-            local_qpn: ours.qpn.get(),
-            peer_qpn: theirs.qpn.get(),
-            send_psn: ours.psn.get(),
-            receive_psn: theirs.psn.get(),
-        });
+        self.backend.connect(&ours.introduction(), &theirs.introduction())?;
         let words = match self.config.operation {
             RoceOperation::Write => 0,
             RoceOperation::Send => CONTROL_RECEIVES,
@@ -274,7 +256,7 @@ impl RoceLink {
             self.post_receive(id as u64);
         }
         self.look = Look::Quiet;
-        self.session = Some(Session::new(now, stream, &self.config, ours, theirs));
+        Ok(())
     }
 
     /// A place for a message or a word of the peer; what it writes goes into its ring, and its immediate alone is received.
@@ -283,9 +265,7 @@ impl RoceLink {
             RoceOperation::Write => (0, 0),
             RoceOperation::Send => (self.arena.receive(id), self.arena.slot_length()),
         };
-        let posted = self
-            .pair
-            .post_receive(ReceiveRequest { id, offset, length }, &self.regions);
+        let posted = self.backend.post_receive(ReceiveRequest { id, offset, length });
         debug_assert!(posted.is_ok(), "there are as many as the ring has slots");
     }
 
@@ -296,7 +276,7 @@ impl RoceLink {
         tracing::info!(
             "RoCEv2 link of session {}: {session}, by {}",
             self.config.session,
-            self.port.name()
+            self.backend.name()
         );
         self.door.on_up();
         self.counters.ups += 1;
@@ -307,9 +287,7 @@ impl RoceLink {
     /// The session is over, if there is one.
     fn end(&mut self, now: Timestamp, reason: DownReason) {
         let Some(session) = self.session.take() else { return };
-        self.regions.deregister(session.remote_key);
-        self.pair.close();
-        while self.pair.poll_completion().is_some() {}
+        self.backend.close();
         self.incoming.restart();
         self.reads.restart();
         if session.is_up {
@@ -344,7 +322,7 @@ impl RoceLink {
                 self.look = Look::Busy;
                 return;
             }
-            match self.receive(now) {
+            match self.backend.receive(now, &mut self.counters) {
                 Ok(true) => {
                     self.look = match self.look {
                         Look::Quiet => Look::First,
@@ -354,6 +332,9 @@ impl RoceLink {
                 }
                 Ok(false) => {
                     self.look = Look::Quiet;
+                    if B::WRITES_SHOW_NOWHERE_ELSE {
+                        self.take_up(now);
+                    }
                     self.look_at_silence(now);
                     return;
                 }
@@ -365,38 +346,12 @@ impl RoceLink {
         }
     }
 
-    /// Takes in one packet. `false`: there is none.
-    fn receive(&mut self, now: Timestamp) -> io::Result<bool> {
-        let Some(arrived) = self.port.recv(&mut self.buffer)? else {
-            return Ok(false);
-        };
-        self.counters.heard += 1;
-        self.counters.bytes_received += arrived.length as u64;
-        if arrived.from.ip() != self.config.peer {
-            self.counters.foreign += 1;
-            return Ok(true);
-        }
-        let Some(session) = &mut self.session else {
-            return Ok(true);
-        };
-        let payload = &self.buffer[..arrived.length];
-        match session.open(arrived.from, payload, arrived.identification) {
-            Some(packet) => {
-                let memory = &mut self.arena.bytes;
-                self.pair
-                    .on_packet(now, packet, arrived.is_marked, &self.regions, memory);
-            }
-            None => self.counters.malformed += 1,
-        }
-        Ok(true)
-    }
-
     /// Takes up what the packet brought: messages, a word, the end of the queue pair.
     fn take_up(&mut self, now: Timestamp) {
         if self.session.is_none() {
             return;
         }
-        while let Some(completion) = self.pair.poll_completion() {
+        while let Some(completion) = self.backend.poll_completion() {
             let outcome = match completion {
                 Completion::Receive {
                     id,
@@ -417,7 +372,7 @@ impl RoceLink {
                 return;
             }
         }
-        if let Some(failure) = self.pair.failure() {
+        if let Some(failure) = self.backend.failure() {
             // What was refused is told.
             let _ = self.transmit(now);
             self.end(now, down_reason(failure));
@@ -461,17 +416,17 @@ impl RoceLink {
         if is_write {
             self.post_receive(id);
         }
-        self.on_wanted(self.arena.number(offset))
+        self.on_wanted(self.backend.number(offset))
     }
 
     /// The peer's word: what it wants next, and that it lives.
     fn on_word(&mut self, now: Timestamp, offset: usize) -> Result<(), DownReason> {
-        let beat = self.arena.number(offset + PREFIX);
+        let beat = self.backend.number(offset + PREFIX);
         if let Some(session) = &mut self.session
             && session.beat_heard != beat
         {
             (session.beat_heard, session.heard_at) = (beat, now);
-            let wanted = self.arena.number(offset);
+            let wanted = self.backend.number(offset);
             return self.on_wanted(wanted);
         }
         Ok(())
@@ -509,7 +464,7 @@ impl RoceLink {
             },
         ) = self.incoming.pop()?;
         session.on_handed_out(now);
-        buffer[..length].copy_from_slice(&self.arena.bytes[offset + PREFIX..][..length]);
+        self.backend.copy_out(offset + PREFIX, &mut buffer[..length]);
         self.counters.received += 1;
         if self.config.operation == RoceOperation::Send {
             self.post_receive(receive);
@@ -527,7 +482,7 @@ impl RoceLink {
         };
         let wanted = self.incoming.next;
         // One place is the word's.
-        while self.pair.send_room() > 1
+        while self.backend.send_room() > 1
             && let Some(message) = self.outgoing.sendable(watermark, session.peer_slots)
         {
             let number = message.number;
@@ -536,7 +491,7 @@ impl RoceLink {
             } else {
                 self.arena.outgoing(number)
             };
-            self.arena.put_number(offset, wanted);
+            self.backend.put_number(offset, wanted);
             let at = self.arena.in_ring_of(session.peer_slots, number);
             let request = SendRequest {
                 id: number,
@@ -545,7 +500,7 @@ impl RoceLink {
                 length: PREFIX + message.length,
                 is_signaled: false,
             };
-            if self.pair.post_send(request, &self.regions).is_err() {
+            if self.backend.post_send(request).is_err() {
                 return;
             }
             if self.outgoing.on_sent() {
@@ -555,10 +510,10 @@ impl RoceLink {
             }
             session.on_told(now, wanted);
         }
-        if session.owes_word(now, wanted, &self.config) && self.pair.send_room() > 0 {
+        if session.owes_word(now, wanted, &self.config) && self.backend.send_room() > 0 {
             let offset = self.arena.outgoing_word();
-            self.arena.put_number(offset, wanted);
-            self.arena.put_number(offset + PREFIX, session.beats + 1);
+            self.backend.put_number(offset, wanted);
+            self.backend.put_number(offset + PREFIX, session.beats + 1);
             let at = self.arena.word_in_ring_of(session.peer_slots);
             let request = SendRequest {
                 id: 0,
@@ -567,7 +522,7 @@ impl RoceLink {
                 length: WORD,
                 is_signaled: false,
             };
-            if self.pair.post_send(request, &self.regions).is_ok() {
+            if self.backend.post_send(request).is_ok() {
                 session.beats += 1;
                 session.on_told(now, wanted);
             }
@@ -575,20 +530,14 @@ impl RoceLink {
     }
 
     fn transmit(&mut self, now: Timestamp) -> io::Result<()> {
-        let Some(session) = &self.session else { return Ok(()) };
-        while let Some(length) = self.pair.poll_transmit(now, &self.arena.bytes, &mut self.buffer) {
-            let length = session.to.seal(&mut self.buffer, length);
-            if !self.port.send(&self.buffer[..length], session.peer)? {
-                // The socket's buffer is full: this one is lost and will be repaired, the rest waits for the next turn.
-                break;
-            }
-            self.counters.bytes_sent += length as u64;
+        if self.session.is_none() {
+            return Ok(());
         }
-        self.port.flush()
+        self.backend.transmit(now, &mut self.counters)
     }
 }
 
-impl Link for RoceLink {
+impl<B: Backend> Link for RoceLink<B> {
     fn room(&self) -> usize {
         self.outgoing.room()
     }
@@ -600,20 +549,20 @@ impl Link for RoceLink {
     fn send(&mut self, message: &[u8], position: u64) -> SequenceNumber {
         assert!(message.len() <= self.config.max_message, "the message is too long");
         let number = self.outgoing.push(message.len(), position);
-        self.arena.put(self.arena.outgoing(number), message);
+        self.backend.put(self.arena.outgoing(number) + PREFIX, message);
         SequenceNumber(number)
     }
 
     fn restore(&mut self, sequence: SequenceNumber, message: &[u8]) {
         assert!(message.len() <= self.config.max_message, "the message is too long");
         self.outgoing.restore(sequence.0, message.len());
-        self.arena.put(self.arena.outgoing(sequence.0), message);
+        self.backend.put(self.arena.outgoing(sequence.0) + PREFIX, message);
     }
 
     fn recalled(&mut self, sequence: SequenceNumber, message: &[u8]) {
         assert!(message.len() <= self.config.max_message, "the message is too long");
         if self.outgoing.bring(sequence.0, message.len()) {
-            self.arena.put(self.arena.recalled(sequence.0), message);
+            self.backend.put(self.arena.recalled(sequence.0) + PREFIX, message);
             self.counters.recalled += 1;
         }
     }
@@ -662,23 +611,16 @@ impl Link for RoceLink {
     }
 
     fn counters(&self) -> LinkCounters {
-        let roce = self.pair.counters();
-        LinkCounters {
-            retransmitted: self.counters.retransmitted + roce.completer_retry_err,
-            duplicates: roce.duplicate_request,
-            naks_sent: roce.out_of_seq_request,
-            naks_received: roce.rcvd_seq_err,
-            malformed: self.counters.malformed + roce.malformed + self.port.dropped(),
-            impossible: roce.resp_false + roce.resp_invalid_request + roce.resp_remote_access_errors,
-            ..self.counters
-        }
+        let mut counters = self.counters;
+        self.backend.count(&mut counters);
+        counters
     }
 
     fn view(&self) -> LinkView {
         let [next, sent, wanted] = self.outgoing.standing();
         LinkView {
             transport: "RoCEv2",
-            carrier: Some(self.port.name()),
+            carrier: Some(self.backend.name()),
             state: match (&self.session, &self.config.end) {
                 (Some(session), _) if session.is_up => LinkState::Up,
                 (Some(_), _) => LinkState::Agreeing,
@@ -702,7 +644,7 @@ impl Link for RoceLink {
     }
 }
 
-impl RoceLink {
+impl<B: Backend> RoceLink<B> {
     /// What happened but for messages.
     fn poll_change(&mut self, now: Timestamp) -> Option<LinkEvent> {
         if self.event.is_none() {
@@ -719,18 +661,17 @@ impl RoceLink {
     }
 }
 
-/// What this end tells at a meeting: under new numbers and a new key each time.
-fn hello(config: &RoceLinkConfig, random: &mut Random, incoming: &Incoming, outgoing: &Outgoing) -> Hello {
+/// What this end tells at a meeting, but for who it is.
+fn hello(config: &RoceLinkConfig, incoming: &Incoming, outgoing: &Outgoing) -> Hello {
     let size = |length: usize| U32::new(u32::try_from(length).unwrap_or(u32::MAX));
     Hello {
         magic: MAGIC,
         verdict: U32::new(Verdict::GoOn.code()),
         session: U32::new(config.session),
-        // 0 and 1 are for management.
-        qpn: U32::new(random.bits(24).max(2)),
-        psn: U32::new(random.bits(24)),
-        remote_key: U32::new(random.bits(32)),
-        address: U64::new(RING_ADDRESS),
+        qpn: U32::ZERO,
+        psn: U32::ZERO,
+        remote_key: U32::ZERO,
+        address: U64::ZERO,
         slots: size(config.slots()),
         max_message: size(config.max_message),
         mtu: size(config.queue_pair.mtu),
@@ -762,26 +703,10 @@ const fn down_reason(failure: Failure) -> DownReason {
     }
 }
 
-/// SplitMix64: numbers and keys that a packet of the past does not have. They are no secret.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn bits(&mut self, count: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        low_32((mixed ^ (mixed >> 31)) >> (64 - count))
-    }
-}
-
 #[allow(clippy::cast_possible_truncation, reason = "the low half is meant")]
 const fn low_32(number: u64) -> u32 {
     number as u32
 }
 
-/// Where a ring is in its peer's eyes: there is no address space to be shown, and any number does.
-const RING_ADDRESS: u64 = 0x1000;
 /// Packets received in one `poll` without a message among them, at most.
 const RECEIVES_MAX: usize = 64;

@@ -1,6 +1,6 @@
 //! RDMA READ of the peer's ring, whose program has no part in it: for measuring.
 
-use super::RoceLink;
+use super::{Backend, RoceLink};
 use proto::roce::{Operation, SendRequest};
 
 /// Reads asked for and handed out.
@@ -15,7 +15,7 @@ pub(super) struct Reads {
 /// The name of a request that is a read: no message has this number.
 pub(super) const READ: u64 = u64::MAX;
 
-impl RoceLink {
+impl<B: Backend> RoceLink<B> {
     /// Asks for the first bytes of the peer's ring, which its config must allow. `false`: not now.
     ///
     /// # Panics
@@ -25,7 +25,7 @@ impl RoceLink {
         let Some(session) = self.session.as_ref().filter(|session| session.is_up) else {
             return false;
         };
-        if self.reads.asked - self.reads.taken >= self.config.queue_pair.reads as u64 || self.pair.send_room() == 0 {
+        if self.reads.asked - self.reads.taken >= self.config.queue_pair.reads as u64 || self.backend.send_room() == 0 {
             return false;
         }
         let request = SendRequest {
@@ -36,7 +36,7 @@ impl RoceLink {
             length,
             is_signaled: true,
         };
-        let is_posted = self.pair.post_send(request, &self.regions).is_ok();
+        let is_posted = self.backend.post_send(request).is_ok();
         self.reads.asked += u64::from(is_posted);
         is_posted
     }
@@ -47,7 +47,7 @@ impl RoceLink {
         let is_there = number < self.reads.done;
         if is_there {
             let offset = self.arena.recalled(number);
-            out.copy_from_slice(&self.arena.bytes[offset..][..out.len()]);
+            self.backend.copy_out(offset, out);
             self.reads.taken += 1;
         }
         is_there

@@ -9,10 +9,9 @@
 //! By RDMA WRITE a message goes into the slot of its number, by SEND into the place of the receive that it uses up: one of
 //! the ring, or one of those that are there so that words find one too.
 
-/// The memory of a link, and places in it.
-#[derive(Debug)]
+/// Places in the memory of a link.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Arena {
-    pub(super) bytes: Box<[u8]>,
     slots: usize,
     slot: usize,
 }
@@ -50,17 +49,17 @@ pub(super) const RECALLED_MAX: usize = 64;
 
 impl Arena {
     /// `slots` is a power of two.
-    pub(super) fn new(slots: usize, max_message: usize) -> Self {
+    pub(super) const fn new(slots: usize, max_message: usize) -> Self {
         Self {
-            bytes: vec![0; Self::length(slots, max_message)].into(),
             slots,
-            slot: slot_length(max_message),
+            slot: (PREFIX + max_message).next_multiple_of(8),
         }
     }
 
-    pub(super) const fn length(slots: usize, max_message: usize) -> usize {
-        let all = 2 * slots + CONTROL_RECEIVES + RECALLED_MAX;
-        all * slot_length(max_message) + 2 * WORD
+    /// Bytes of all of it.
+    pub(super) const fn length(&self) -> usize {
+        let all = 2 * self.slots + CONTROL_RECEIVES + RECALLED_MAX;
+        all * self.slot + 2 * WORD
     }
 
     /// Bytes that the peer may write: its ring and its word.
@@ -116,20 +115,6 @@ impl Arena {
     pub(super) const fn outgoing_word(&self) -> usize {
         self.outgoing(0) + (self.slots + RECALLED_MAX) * self.slot
     }
-
-    pub(super) fn number(&self, at: usize) -> u64 {
-        let bytes = self.bytes[at..at + PREFIX].try_into();
-        u64::from_le_bytes(bytes.expect("eight bytes"))
-    }
-
-    pub(super) fn put_number(&mut self, at: usize, number: u64) {
-        self.bytes[at..at + PREFIX].copy_from_slice(&number.to_le_bytes());
-    }
-
-    /// Puts a message behind the place of its prefix.
-    pub(super) fn put(&mut self, at: usize, message: &[u8]) {
-        self.bytes[at + PREFIX..][..message.len()].copy_from_slice(message);
-    }
 }
 
 impl Incoming {
@@ -171,10 +156,6 @@ impl Incoming {
     }
 }
 
-const fn slot_length(max_message: usize) -> usize {
-    (PREFIX + max_message).next_multiple_of(8)
-}
-
 /// Where a number lives in a ring of `capacity`, a power of two.
 pub(super) const fn place(number: u64, capacity: usize) -> usize {
     small(number & (capacity as u64 - 1))
@@ -196,7 +177,7 @@ mod tests {
     fn no_two_places_of_an_arena_share_a_byte() {
         let (slots, longest) = (4, 13);
         let arena = Arena::new(slots, longest);
-        let mut taken = vec![false; arena.bytes.len()];
+        let mut taken = vec![false; arena.length()];
         let mut take = |offset: usize, length: usize| {
             for byte in &mut taken[offset..offset + length] {
                 assert!(!std::mem::replace(byte, true), "{offset}");

@@ -5,7 +5,7 @@ use super::hello::{Hello, MAGIC, Ready, Verdict};
 use super::meeting::{LOOK_EVERY, MEET_WITHIN};
 use crate::link::DownReason;
 use crate::tcp::{Received, TcpStream};
-use proto::roce::{Identification, Operation, Path, Remote};
+use proto::roce::{Operation, Remote};
 use std::fmt;
 use std::net::SocketAddr;
 use types::{Duration, Timestamp};
@@ -24,18 +24,12 @@ pub(super) struct Session {
     look_at: Timestamp,
     /// What the owner found, and the next look tells.
     pub(super) failed: Option<DownReason>,
-    /// From this end, and from the peer: devices send from a port of their own.
-    pub(super) to: Path,
-    from: Path,
-    from_port: u16,
     local: SocketAddr,
-    pub(super) peer: SocketAddr,
+    peer: SocketAddr,
     qpns: [u32; 2],
     /// The peer's ring.
     ring: Remote,
     pub(super) peer_slots: usize,
-    /// Of this end's ring.
-    pub(super) remote_key: u32,
     /// The number that the peer was told last.
     told: u64,
     /// When that is to be told anew, if no message does; never, where it is not.
@@ -67,9 +61,6 @@ impl Session {
             since: now,
             look_at: now,
             failed: None,
-            to: Path::new(local, peer),
-            from: Path::new(peer, local),
-            from_port: peer.port(),
             local,
             peer,
             qpns: [ours.qpn.get(), theirs.qpn.get()],
@@ -78,7 +69,6 @@ impl Session {
                 key: theirs.remote_key.get(),
             },
             peer_slots: usize::try_from(theirs.slots.get()).expect("within the limit"),
-            remote_key: ours.remote_key.get(),
             told: ours.next_receive.get(),
             tell_at: NEVER,
             posted_at: now,
@@ -128,20 +118,6 @@ impl Session {
     /// The peer's ring.
     pub(super) const fn ring(&self) -> Remote {
         self.ring
-    }
-
-    /// The packet in a payload of the peer's whose check is right.
-    pub(super) fn open<'a>(
-        &mut self,
-        from: SocketAddr,
-        payload: &'a [u8],
-        identification: Identification,
-    ) -> Option<&'a [u8]> {
-        if from.port() != self.from_port {
-            self.from_port = from.port();
-            self.from = Path::new(SocketAddr::new(self.peer.ip(), from.port()), self.local);
-        }
-        self.from.open(payload, identification)
     }
 
     /// How something goes to a place in the peer's ring.

@@ -200,7 +200,7 @@ fn a_ring_may_be_read_where_its_config_says_so() {
     let mut pair = Loop::with(22, |config| config.allows_reads = true);
     pair.until_up();
     let word = pair.end(VENUE).arena.slot(0);
-    pair.end(VENUE).arena.bytes[word..word + 12].copy_from_slice(b"in the ring.");
+    pair.end(VENUE).backend.put(word, b"in the ring.");
     for _ in 0..40 {
         let mut asked = 0;
         while pair.end(GATEWAY).post_read(12) {
@@ -551,8 +551,8 @@ fn venue_hears(immediate: Option<u32>, length: usize, wanted: u64) -> LinkEvent 
     let gateway = pair.end(GATEWAY);
     let to = gateway.session.as_ref().expect("it is up").ring();
     let offset = gateway.arena.outgoing(0);
-    gateway.arena.put_number(offset, wanted);
-    gateway.arena.put_number(offset + PREFIX, 99);
+    gateway.backend.put_number(offset, wanted);
+    gateway.backend.put_number(offset + PREFIX, 99);
     let request = SendRequest {
         id: 0,
         operation: Operation::Write { to, immediate },
@@ -571,7 +571,7 @@ fn venue_hears(immediate: Option<u32>, length: usize, wanted: u64) -> LinkEvent 
             ..request
         },
     };
-    gateway.pair.post_send(request, &gateway.regions).unwrap();
+    gateway.backend.post_send(request).unwrap();
     pair.until("the session ends", |pair| pair.events[VENUE].len() > 1);
     assert!(pair.messages[VENUE].is_empty());
     pair.events[VENUE][1]
@@ -593,7 +593,7 @@ fn a_peer_that_breaks_the_rules_of_the_ring_ends_the_session() {
 /// A packet as the gateway's end might send it next: an RDMA WRITE of eight bytes to the start of the venue's ring.
 fn next_of_gateway(pair: &mut Loop) -> Packet<'static> {
     let gateway = pair.end(GATEWAY);
-    let attributes = gateway.pair.attributes().expect("it is connected");
+    let attributes = gateway.backend.pair.attributes().expect("it is connected");
     let Remote { address, key } = gateway.session.as_ref().expect("it is up").ring();
     Packet {
         opcode: Opcode::write(true, true, false),
@@ -708,7 +708,7 @@ fn a_peer_whose_request_is_refused_hears_why() {
         length: 8,
         is_signaled: false,
     };
-    gateway.pair.post_send(request, &gateway.regions).unwrap();
+    gateway.backend.post_send(request).unwrap();
     pair.until("they are up again", |pair| {
         pair.events.iter().all(|events| events.len() == 3)
     });

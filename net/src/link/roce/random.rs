@@ -1,0 +1,15 @@
+//! Numbers and keys that a packet of the past does not have. They are no secret.
+
+/// SplitMix64.
+#[derive(Debug)]
+pub struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) const fn bits(&mut self, count: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        super::low_32((mixed ^ (mixed >> 31)) >> (64 - count))
+    }
+}
