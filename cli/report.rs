@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Directories that components were started with (--record DIR), all of one run.
     #[arg(required = true, value_name = "DIR")]
     recordings: Vec<PathBuf>,
-    /// Write tickgate-report.html, tickgate-report.json and orders.csv to this directory.
+    /// Write tickgate-report.html, tickgate-report.json, orders.csv and children.csv to this directory.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON instead of tables.
@@ -106,7 +106,12 @@ mod tests {
     fn a_whole_run_succeeds_and_its_files_are_written() {
         let (dir, result) = report_of(&[sent(1), acknowledged(1)]);
         assert!(result.is_ok());
-        for name in ["tickgate-report.html", "tickgate-report.json", "orders.csv"] {
+        for name in [
+            "tickgate-report.html",
+            "tickgate-report.json",
+            "orders.csv",
+            "children.csv",
+        ] {
             assert!(
                 dir.path()
                     .join("out")

@@ -53,7 +53,12 @@ fn a_run_of_processes_becomes_a_report_that_accounts_for_every_order() {
     ];
     let (status, printed) = market.run(&[&["report"][..], &recordings, &["--out", "out"]].concat());
     assert!(status.success(), "{printed}");
-    for file in ["tickgate-report.html", "tickgate-report.json", "orders.csv"] {
+    for file in [
+        "tickgate-report.html",
+        "tickgate-report.json",
+        "orders.csv",
+        "children.csv",
+    ] {
         assert!(market.path("out").join(file).is_file(), "{file} is written");
     }
     market.assert_replay_is_identical(0);

@@ -22,7 +22,9 @@ pub(crate) fn turn<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
         };
         if shard.would_move(live.now, watched, &bbo) {
             live.append(&Record::BookMoved { instrument, bbo });
+            live.set_book_time(Some(bbo.time));
             shard.on_book(live.now, instrument, &bbo, live);
+            live.set_book_time(None);
             is_busy = true;
         }
     }

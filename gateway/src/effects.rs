@@ -102,6 +102,10 @@ pub trait Effects {
     /// What became of a new order, for recordings. `number` is the client's own, 0 when it is none.
     fn order_taken(&mut self, order: &NewOrder, number: ClientOrderId, order_id: OrderId, verdict: Reason);
 
+    /// An order that was kept went to its venue under this number, for recordings. `held_since`: when a held one last changed
+    /// before; a book that moves it may be older.
+    fn kept_order_sent(&mut self, order_id: OrderId, number: ClientOrderId, held_since: Option<Timestamp>);
+
     /// A report went to its client, for recordings.
     fn reported(&mut self, report: &ExecReport);
 }

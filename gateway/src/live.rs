@@ -20,7 +20,7 @@ use crate::replay::Kept;
 use crate::shared_limits::SharedLimits;
 use journal::{JournalWriter, SentIndex, Wanted, Watermark};
 use latency::clock::Clock;
-use latency::{GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
+use latency::{GatewayChild, GatewayOpen, GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
 use net::link::LinkWatch;
 use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
@@ -92,8 +92,12 @@ struct Recording {
     stamps: Stamps,
     /// When the message at hand came from its venue.
     venue_received: Timestamp,
+    /// When the feed had the book at hand; `None` when no book is.
+    book_time: Option<Timestamp>,
     /// Orders that wait in a link for those behind them; t6 is added when they have been handed to the socket.
     orders: Vec<GatewayOrder>,
+    /// The same for orders that had been kept.
+    children: Vec<GatewayChild>,
     /// Reports encoded in this turn; t8 is added when they have been handed to the socket.
     reports: Vec<GatewayReport>,
 }
@@ -146,7 +150,9 @@ impl<L: Link> Live<L> {
             recorder,
             stamps: Stamps::default(),
             venue_received: Timestamp::NONE,
+            book_time: None,
             orders: Vec::with_capacity(MAX_ORDERS_HELD),
+            children: Vec::with_capacity(MAX_ORDERS_HELD),
             reports: Vec::with_capacity(REPORTS_HELD_A_TURN),
         };
         let now = clock.now();
@@ -214,6 +220,22 @@ impl<L: Link> Live<L> {
     pub(crate) fn received(&mut self) {
         if self.recording.recorder.is_on() {
             self.recording.stamps = Stamps::received(self.clock.now());
+            self.recording.venue_received = Timestamp::NONE;
+        }
+    }
+
+    /// What follows comes of a book that the feed had then, or of none any more.
+    pub(crate) const fn set_book_time(&mut self, time: Option<Timestamp>) {
+        self.recording.book_time = time;
+        self.recording.venue_received = Timestamp::NONE;
+    }
+
+    /// Tells the recording what is open here with nothing of it at a venue.
+    pub(crate) fn record_open(&mut self, orders: &Orders) {
+        if self.recording.recorder.is_on() {
+            for (order_id, leaves) in orders.open_here() {
+                self.recording.recorder.push(GatewayOpen { order_id, leaves });
+            }
         }
     }
 
@@ -233,8 +255,12 @@ impl<L: Link> Live<L> {
         for link in &mut self.links {
             link.flush(now, open);
         }
-        if !self.recording.orders.is_empty() {
+        if !self.recording.orders.is_empty() || !self.recording.children.is_empty() {
             let sent = self.clock.now();
+            for mut child in self.recording.children.drain(..) {
+                child.venue_sent = sent;
+                self.recording.recorder.push(child);
+            }
             for mut order in self.recording.orders.drain(..) {
                 order.stamps.mark(Tap::VenueSent, sent);
                 self.recording.recorder.push(order);
@@ -546,10 +572,32 @@ impl<L: Link> Effects for Live<L> {
             kernel_received: Timestamp::NONE,
             stamps: self.recording.stamps,
         };
-        if self.held > 0 && verdict == Reason::None {
+        let is_sent = order.stamps.at(Tap::VenueSent) != Timestamp::NONE;
+        if self.held > 0 && is_sent {
             self.recording.orders.push(order);
         } else {
             self.recording.recorder.push(order);
+        }
+    }
+
+    fn kept_order_sent(&mut self, order_id: OrderId, number: ClientOrderId, held_since: Option<Timestamp>) {
+        let recording = &mut self.recording;
+        if !recording.recorder.is_on() {
+            return;
+        }
+        let child = GatewayChild {
+            order_id,
+            child_id: OrderId(number.0),
+            released: match (recording.book_time, held_since) {
+                (Some(book), Some(since)) => book.max(since),
+                _ => self.now,
+            },
+            venue_sent: self.clock.now(),
+        };
+        if self.held > 0 {
+            recording.children.push(child);
+        } else {
+            recording.recorder.push(child);
         }
     }
 

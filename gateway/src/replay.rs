@@ -573,6 +573,8 @@ impl Effects for Replay<'_> {
 
     fn order_taken(&mut self, _: &NewOrder, _: ClientOrderId, _: OrderId, _: Reason) {}
 
+    fn kept_order_sent(&mut self, _: OrderId, _: ClientOrderId, _: Option<Timestamp>) {}
+
     fn reported(&mut self, _: &ExecReport) {}
 }
 

@@ -21,7 +21,7 @@ use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
 use net::SetupError;
-use orders::{AccountPlace, Orders, QueuedVerdict, Report, Sink, Stake, WaitingVerdict};
+use orders::{AccountPlace, ForVenue, Orders, QueuedVerdict, Report, Sink, Stake, WaitingVerdict};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
@@ -633,7 +633,7 @@ impl Shard {
                     if self.room_for_order(venue, effects) {
                         let (orders, mut reports) = self.reports(now, effects);
                         if let Some(out) = orders.send_waiting(now, waiting, &mut reports) {
-                            send_to_venue(venue, &Request::New(out.request), effects);
+                            send_kept(&out, effects);
                         }
                         continue;
                     }
@@ -672,7 +672,7 @@ impl Shard {
                         continue;
                     }
                     let out = self.orders.send_queued(now, queued);
-                    send_to_venue(venue, &Request::New(out.request), effects);
+                    send_kept(&out, effects);
                 }
                 QueuedVerdict::Refuse(reason) => {
                     if !effects.room_for_end() {
@@ -778,6 +778,12 @@ fn send_to_venue<E: Effects>(venue: VenueId, request: &Request, effects: &mut E)
     let mut buffer = [0; native::MAX_MESSAGE_LENGTH];
     let length = native::encode_request(request, &mut buffer);
     effects.to_venue(venue, &buffer[..length]);
+}
+
+/// Sends an order for one that was taken before and kept until now.
+fn send_kept<E: Effects>(out: &ForVenue<NewOrder>, effects: &mut E) {
+    send_to_venue(out.venue, &Request::New(out.request), effects);
+    effects.kept_order_sent(out.order_id, out.request.client_order_id, None);
 }
 
 fn send_to_shard<E: Effects>(shard: ShardId, content: &Content, effects: &mut E) {

@@ -60,6 +60,7 @@ impl<L: Link> Component for Worker<L> {
     }
 
     fn finish(&mut self) {
+        self.live.record_open(self.shard.orders());
         self.write_status();
         self.status.summarize(&self.live);
     }
@@ -146,6 +147,7 @@ impl<L: Link> Worker<L> {
                         sequence,
                         message: bytes,
                     });
+                    self.live.received();
                     self.shard.on_shard_message(self.live.now, bytes, &mut self.live);
                     is_busy = true;
                 }

@@ -15,8 +15,8 @@ pub use histogram::{Histogram, Percentile, Percentiles, SAMPLES_BEYOND_MIN};
 pub use histogram_log::{HistogramError, HistogramLog};
 pub use record::{
     ClientOrder, ClientReport, ClientRequest, Counter, End, ExchangeOpen, ExchangeOrder, ExchangeReport, FieldLayout,
-    Floor, FloorLeg, GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Protocol, RECORD_LENGTH, Record,
-    RecordError, RequestKind, TickSent,
+    Floor, FloorLeg, GatewayChild, GatewayOpen, GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Protocol,
+    RECORD_LENGTH, Record, RecordError, RequestKind, TickSent,
 };
 pub use recorder::{DRAIN_INTERVAL, Header, Host, Placement, Recorder, Recording, RecordingSummary, RecordingThread};
 pub use tap::{Stamps, Tap};

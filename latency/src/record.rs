@@ -471,7 +471,7 @@ records! {
     GatewayOrder = 30 {
         /// What the client spoke.
         protocol: Protocol,
-        /// Why it was refused; [`Reason::None`] when it went to the venue.
+        /// Why it was refused; [`Reason::None`] when it was taken.
         reason: Reason,
         /// The client's session.
         session: SessionId,
@@ -485,7 +485,8 @@ records! {
         trigger: Trigger,
         /// The kernel's receive stamp of the bytes; [`Timestamp::NONE`] where there is none.
         kernel_received: Timestamp,
-        /// Taps `gateway_received` to `venue_sent`.
+        /// Taps `gateway_received` to `venue_sent`. An order that was taken and has no `venue_sent` is kept: it waits or is
+        /// held, and what goes to the venue for it is in records [`GatewayChild`].
         stamps: Stamps,
     }
     /// The gateway sent a client a report.
@@ -509,9 +510,28 @@ records! {
         /// Lots still open.
         leaves: Quantity,
     }
+    /// The gateway sent the venue an order for one that it had kept.
+    GatewayChild = 32 {
+        /// The gateway's number for the order that was kept.
+        order_id: OrderId,
+        /// The number that it went to the venue by.
+        child_id: OrderId,
+        /// When what kept it was over: the time of the book that moved a held order, but not before the order last changed; else
+        /// when the shard's turn began in which it went.
+        released: Timestamp,
+        /// Tap `venue_sent`.
+        venue_sent: Timestamp,
+    }
+    /// The order was open in the gateway alone when the recording ended: nothing of it was at a venue.
+    GatewayOpen = 33 {
+        /// The gateway's number for the order.
+        order_id: OrderId,
+        /// Lots still open.
+        leaves: Quantity,
+    }
     /// The exchange received a new order.
     ExchangeOrder = 40 {
-        /// The client order id on the venue's session, which is the gateway's number for it.
+        /// The client order id on the venue's session, which is the gateway's number for it, or for a child of it.
         order_id: OrderId,
         /// Tap `exchange_received`.
         time: Timestamp,
@@ -520,7 +540,7 @@ records! {
     ExchangeReport = 41 {
         /// What it tells.
         exec_type: ExecType,
-        /// The gateway's number for the order.
+        /// The gateway's number for the order, or for a child of it.
         order_id: OrderId,
         /// Tap `exchange_reported`.
         time: Timestamp,
@@ -528,7 +548,7 @@ records! {
     /// The order was still in the exchange's book when the recording ended. The accounting holds the clients' open orders
     /// against these, provided that the exchange also wrote the counter [`OPEN_ORDERS`].
     ExchangeOpen = 42 {
-        /// The gateway's number for the order.
+        /// The gateway's number for the order, or for a child of it.
         order_id: OrderId,
         /// Lots still open.
         leaves: Quantity,

@@ -98,6 +98,12 @@ impl Orders {
         self.held.due_links.after(due.0).map(Due)
     }
 
+    /// When a held order last changed.
+    #[must_use]
+    pub fn due_since(&self, due: Due) -> Timestamp {
+        self.table.order(self.held.entry(due.0).slot).updated
+    }
+
     /// What a held order has to do.
     pub fn next_step(&mut self, due: Due) -> HeldStep {
         let venue = self.table.order(self.held.entry(due.0).slot).venue;

@@ -51,6 +51,12 @@ impl Orders {
         count
     }
 
+    /// The open orders of which nothing is at a venue, and their open lots. Looks at every slot.
+    pub fn open_here(&self) -> impl Iterator<Item = (OrderId, Quantity)> {
+        let here = self.table.open().filter(|(_, order)| order.venue_number == 0);
+        here.map(|(_, order)| (OrderId(order.number), order.leaves()))
+    }
+
     /// How the open orders of a session stand, oldest first. Room for [`count_open`](Self::count_open) reports was seen
     /// before; [`end_mass_status`](Self::end_mass_status) follows.
     pub fn mass_status<S: Sink>(&mut self, mass: &MassStatusRequest, sink: &mut S) {

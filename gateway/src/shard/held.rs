@@ -4,7 +4,7 @@ use super::{Shard, send_to_venue, venue_bit};
 use crate::effects::Effects;
 use crate::places::InstrumentPlace;
 use orders::{HeldStep, Watched};
-use types::{Bbo, InstrumentId, Timestamp, VenueId};
+use types::{Bbo, InstrumentId, Request, Timestamp, VenueId};
 
 impl Shard {
     /// The book of an instrument asks held orders for something.
@@ -54,9 +54,13 @@ impl Shard {
             if !has_room {
                 continue;
             }
+            let since = self.orders.due_since(due);
             let (orders, mut reports) = self.reports(now, effects);
             if let Some(out) = orders.take_step(now, due, &mut reports) {
                 send_to_venue(out.venue, &out.request, effects);
+                if let Request::New(child) = &out.request {
+                    effects.kept_order_sent(out.order_id, child.client_order_id, Some(since));
+                }
             }
         }
     }

@@ -1,4 +1,5 @@
-//! `orders.csv`: one line an order, quoted as RFC 4180 has it. Times are UTC nanoseconds; what is not known is empty.
+//! `orders.csv`: one line an order; `children.csv`: one line for each that went to the venue for an order that the gateway had
+//! kept. Quoted as RFC 4180 has it. Times are UTC nanoseconds; what is not known is empty.
 
 use std::io::{self, Write};
 
@@ -12,7 +13,7 @@ pub(super) fn write(report: &Report, to: &mut impl Write) -> io::Result<()> {
     write!(
         to,
         "order_id,session,client_order_id,protocol,phase,trigger,instrument,side,quantity,price,\
-         status,reason,filled_quantity,open_quantity,fills,planned,kernel_received"
+         status,reason,filled_quantity,open_quantity,fills,children,planned,kernel_received"
     )?;
     for tap in Tap::ALL {
         write!(to, ",{}", tap.name())?;
@@ -20,6 +21,28 @@ pub(super) fn write(report: &Report, to: &mut impl Write) -> io::Result<()> {
     writeln!(to)?;
     for order in &report.orders {
         write_order(report, order, to)?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_children(report: &Report, to: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        to,
+        "order_id,child_id,released,venue_sent,exchange_received,exchange_reported"
+    )?;
+    for order in &report.orders {
+        for child in &order.children {
+            write!(to, "{},{}", order.order_id, child.child_id)?;
+            for at in [
+                child.released,
+                child.venue_sent,
+                child.exchange_received,
+                child.exchange_reported,
+            ] {
+                write!(to, ",{}", time(at))?;
+            }
+            writeln!(to)?;
+        }
     }
     Ok(())
 }
@@ -46,6 +69,7 @@ fn write_order(report: &Report, order: &Order, to: &mut impl Write) -> io::Resul
         .iter()
         .map(|(quantity, price)| format!("{quantity}@{price}"))
         .collect();
+    let children: Vec<String> = order.children.iter().map(|child| child.child_id.to_string()).collect();
     let fields = [
         order.order_id.to_string(),
         order.session.to_string(),
@@ -70,6 +94,7 @@ fn write_order(report: &Report, order: &Order, to: &mut impl Write) -> io::Resul
         order.filled().to_string(),
         order.outcome.leaves.to_string(),
         fills.join(";"),
+        children.join(";"),
         time(order.planned),
         time(order.kernel_received),
     ];

@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use types::{ClientOrderId, ExecType, OrderId, Reason, SessionId, Timestamp, Trigger};
 
 use super::load::ReportError;
-use super::order::{Order, Outcome, Report};
+use super::order::{Child, Order, Outcome, Report};
 use crate::record::{
-    ClientOrder, ClientReport, Counter, ExchangeReport, Floor, GatewayOrder, GatewayReport, OPEN_ORDERS, Phase, Record,
-    TickSent,
+    ClientOrder, ClientReport, Counter, ExchangeReport, Floor, GatewayChild, GatewayOrder, GatewayReport, OPEN_ORDERS,
+    Phase, Record, TickSent,
 };
 use crate::tap::Tap;
 
@@ -41,6 +41,10 @@ pub(super) struct Join {
     pub(super) unsent_orders: u64,
     by_client: HashMap<(SessionId, ClientOrderId), usize>,
     by_order_id: HashMap<OrderId, usize>,
+    /// What went to the venue for orders that were kept, as the files have it; joined before the third reading.
+    children: Vec<GatewayChild>,
+    /// The order of a child, and which of its children it is.
+    by_child: HashMap<OrderId, (usize, usize)>,
     /// Whether the cancel or replace with this number was answered.
     requests: HashMap<(SessionId, ClientOrderId), bool>,
     /// Triggers and the orders they caused, sorted before the third reading.
@@ -67,20 +71,26 @@ impl Join {
                 self.requests.insert((request.session, request.client_order_id), false);
             }
             (Pass::Reports, Record::GatewayOrder(order)) => self.on_gateway_order(order),
+            (Pass::Reports, Record::GatewayChild(child)) => self.children.push(*child),
             (Pass::Reports, Record::ClientReport(report)) => self.on_client_report(report),
             (Pass::Exchange, Record::GatewayReport(report)) => self.on_gateway_report(report),
             (Pass::Exchange, Record::TickSent(packet)) => self.on_tick_sent(packet),
             (Pass::Exchange, Record::ExchangeOrder(order)) => {
                 self.exchange_recorded = true;
-                match self.by_order_id.get(&order.order_id) {
-                    Some(&index) => self.orders[index].pass(Tap::ExchangeReceived, order.time),
-                    None => self.stray_exchange_orders += 1,
+                if !self.pass_at_exchange(order.order_id, Tap::ExchangeReceived, order.time) {
+                    self.stray_exchange_orders += 1;
                 }
             }
             (Pass::Exchange, Record::ExchangeReport(report)) => self.on_exchange_report(report),
             (Pass::Exchange, Record::ExchangeOpen(open)) => {
-                if let Some(&index) = self.by_order_id.get(&open.order_id) {
+                let child = || self.by_child.get(&open.order_id).map(|(index, _)| index);
+                if let Some(&index) = self.by_order_id.get(&open.order_id).or_else(child) {
                     self.orders[index].outcome.open_at_exchange = true;
+                }
+            }
+            (Pass::Exchange, Record::GatewayOpen(open)) => {
+                if let Some(&index) = self.by_order_id.get(&open.order_id) {
+                    self.orders[index].outcome.open_at_gateway = true;
                 }
             }
             _ => {}
@@ -98,6 +108,7 @@ impl Join {
                     .map(|(index, order)| (order.trigger, index))
                     .collect();
                 self.triggers.sort_unstable();
+                self.join_children();
             }
             Pass::Exchange => {
                 self.requests_sent = self.requests.len() as u64;
@@ -144,6 +155,8 @@ impl Join {
             times: [Timestamp::NONE; Tap::COUNT],
             client_recorded: true,
             refused_by_gateway: false,
+            kept: false,
+            children: Vec::new(),
             outcome: Outcome::default(),
             phase: None,
         };
@@ -166,6 +179,7 @@ impl Join {
         order.instrument = received.instrument;
         order.kernel_received = received.kernel_received;
         order.refused_by_gateway = received.reason != Reason::None;
+        order.kept = !order.refused_by_gateway && received.stamps.at(Tap::VenueSent) == Timestamp::NONE;
         if order.refused_by_gateway {
             order.outcome.reason = received.reason;
         }
@@ -197,6 +211,8 @@ impl Join {
             times: [Timestamp::NONE; Tap::COUNT],
             client_recorded: false,
             refused_by_gateway: false,
+            kept: false,
+            children: Vec::new(),
             outcome: Outcome::default(),
             phase: None,
         });
@@ -268,10 +284,41 @@ impl Join {
 
     fn on_exchange_report(&mut self, sent: &ExchangeReport) {
         self.exchange_recorded = true;
-        if matches!(sent.exec_type, ExecType::New | ExecType::Rejected)
-            && let Some(&index) = self.by_order_id.get(&sent.order_id)
-        {
-            self.orders[index].pass(Tap::ExchangeReported, sent.time);
+        if matches!(sent.exec_type, ExecType::New | ExecType::Rejected) {
+            self.pass_at_exchange(sent.order_id, Tap::ExchangeReported, sent.time);
+        }
+    }
+
+    /// The exchange knows an order by this number: the gateway's for it, or for a child of it. Whether there is one.
+    fn pass_at_exchange(&mut self, number: OrderId, tap: Tap, time: Timestamp) -> bool {
+        if let Some(&index) = self.by_order_id.get(&number) {
+            self.orders[index].pass(tap, time);
+        } else if let Some(&(index, child)) = self.by_child.get(&number) {
+            self.orders[index].pass_child(child, tap, time);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Gives the orders that were kept what went to the venue for them, in the order of their numbers, which rise.
+    fn join_children(&mut self) {
+        self.children.sort_unstable_by_key(|child| child.child_id);
+        for child in self.children.drain(..) {
+            let Some(&index) = self.by_order_id.get(&child.order_id) else {
+                continue;
+            };
+            let order = &mut self.orders[index];
+            self.by_child.insert(child.child_id, (index, order.children.len()));
+            order.pass(Tap::VenueSent, child.venue_sent);
+            order.children.push(Child {
+                child_id: child.child_id,
+                // The turn in which it went had begun before the order itself was read.
+                released: child.released.max(order.at(Tap::GatewayReceived)),
+                venue_sent: child.venue_sent,
+                exchange_received: Timestamp::NONE,
+                exchange_reported: Timestamp::NONE,
+            });
         }
     }
 

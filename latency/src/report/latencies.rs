@@ -3,7 +3,7 @@
 use serde::Serialize;
 use types::Timestamp;
 
-use super::order::Order;
+use super::order::{Child, Order};
 use crate::histogram::{Percentiles, SAMPLES_BEYOND_MIN};
 use crate::record::{Floor, FloorLeg, Protocol};
 use crate::tap::Tap;
@@ -59,6 +59,8 @@ impl Part {
 enum From {
     Plan,
     Tap(Tap),
+    /// Of each child of an order that was kept; every other span is of orders that were not.
+    Release,
 }
 
 /// Which orders count.
@@ -74,7 +76,7 @@ const CLIENT: FloorLeg = FloorLeg::Client;
 const VENUE: FloorLeg = FloorLeg::Venue;
 
 /// From end to end.
-pub(super) const TOTALS: [Span; 6] = [
+pub(super) const TOTALS: [Span; 8] = [
     Span {
         key: "tick_to_trade",
         title: "tick to trade",
@@ -134,6 +136,26 @@ pub(super) const TOTALS: [Span; 6] = [
         to: Tap::OrderSent,
         of: Of::All,
         floor: &[],
+    },
+    Span {
+        key: "release_to_venue",
+        title: "release to venue",
+        what: "what kept an order in the gateway is over → the venue's bytes are handed to the socket",
+        part: Part::Gateway,
+        from: From::Release,
+        to: Tap::VenueSent,
+        of: Of::All,
+        floor: &[],
+    },
+    Span {
+        key: "release_to_trade",
+        title: "release to trade",
+        what: "what kept an order in the gateway is over → the exchange receives what goes out for it",
+        part: Part::Whole,
+        from: From::Release,
+        to: Tap::ExchangeReceived,
+        of: Of::All,
+        floor: &[(VENUE, 1)],
     },
 ];
 
@@ -255,7 +277,13 @@ pub struct FloorRow {
 
 /// The durations between two taps, over some orders.
 pub(super) fn row(span: &Span, orders: &[&Order], floors: &[&Floor], with_curve: bool) -> Row {
-    let mut samples: Vec<i64> = orders.iter().filter_map(|order| span.of_order(order)).collect();
+    let mut samples: Vec<i64> = match span.from {
+        From::Release => {
+            let children = orders.iter().flat_map(|order| &order.children);
+            children.filter_map(|child| span.of_child(child)).collect()
+        }
+        From::Plan | From::Tap(_) => orders.iter().filter_map(|order| span.of_order(order)).collect(),
+    };
     samples.sort_unstable();
     let percentiles = Percentiles::of_sorted(&samples);
     let floor_p50_ns = floor_p50_ns(span, floors);
@@ -332,14 +360,27 @@ impl Span {
             Of::Acknowledged => acknowledged,
             Of::Refused => !acknowledged && order.outcome.refusals > 0,
         };
-        if !counts {
+        if !counts || order.kept {
             return None;
         }
         match self.from {
+            From::Release => None,
             From::Tap(from) => order.between(from, self.to),
             From::Plan if order.planned == Timestamp::NONE || order.at(self.to) == Timestamp::NONE => None,
             From::Plan => Some(order.at(self.to).0.cast_signed() - order.planned.0.cast_signed()),
         }
+    }
+
+    /// How long it took this child after what kept its order was over.
+    const fn of_child(&self, child: &Child) -> Option<i64> {
+        let to = match self.to {
+            Tap::VenueSent => child.venue_sent,
+            _ => child.exchange_received,
+        };
+        if child.released.0 == 0 || to.0 == 0 {
+            return None;
+        }
+        Some(to.0.cast_signed() - child.released.0.cast_signed())
     }
 }
 

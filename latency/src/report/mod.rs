@@ -22,7 +22,7 @@ mod text;
 pub use accounting::{Accounting, Cancels, Refusals};
 pub use latencies::{Example, FloorRow, Part, Passed, Row};
 pub use load::{RecordingFacts, ReportError};
-pub use order::{Order, Outcome, Status};
+pub use order::{Child, Order, Outcome, Status};
 
 use crate::record::Protocol;
 use join::{Join, Pass};
@@ -187,6 +187,13 @@ impl Report {
     fn of(join: Join, recordings: Vec<RecordingFacts>) -> Self {
         let accounting = Accounting::of(join.orders.iter(), join.open_orders_listed);
         let problems = accounting::check(&join, &recordings);
+        let mut warnings = host::warnings(&recordings);
+        let kept = join.orders.iter().filter(|order| order.kept).count();
+        if kept > 0 {
+            warnings.push(format!(
+                "{kept} orders waited or were held in the gateway: they count in the rows release to … and in no other"
+            ));
+        }
         Self {
             schema: SCHEMA,
             complete: accounting.lost() == 0 && problems.is_empty(),
@@ -196,7 +203,7 @@ impl Report {
             },
             lost_orders: lost_orders(&join),
             problems,
-            warnings: host::warnings(&recordings),
+            warnings,
             phases: phases(&join),
             counters: counters(&join, &recordings),
             facts: Vec::new(),
@@ -262,19 +269,33 @@ impl Report {
         csv::write(self, to)
     }
 
-    /// Writes `tickgate-report.html`, `tickgate-report.json` and `orders.csv` to `dir`, over older ones, and gives their
-    /// paths.
+    /// One line for each order that went to the venue for one that the gateway had kept.
+    ///
+    /// # Errors
+    /// When `to` cannot be written.
+    pub fn write_children_csv(&self, to: &mut impl Write) -> io::Result<()> {
+        csv::write_children(self, to)
+    }
+
+    /// Writes `tickgate-report.html`, `tickgate-report.json`, `orders.csv` and `children.csv` to `dir`, over older ones, and
+    /// gives their paths.
     ///
     /// # Errors
     /// When one of them cannot be written; the error names it.
-    pub fn write_files(&self, dir: &Path) -> io::Result<[PathBuf; 3]> {
+    pub fn write_files(&self, dir: &Path) -> io::Result<[PathBuf; 4]> {
         let said = |path: &Path| {
             let path = path.display().to_string();
             move |error: io::Error| io::Error::new(error.kind(), format!("writing {path}: {error}"))
         };
         std::fs::create_dir_all(dir).map_err(said(dir))?;
-        let paths = ["tickgate-report.html", "tickgate-report.json", "orders.csv"].map(|name| dir.join(name));
-        let [html, json, orders] = &paths;
+        let names = [
+            "tickgate-report.html",
+            "tickgate-report.json",
+            "orders.csv",
+            "children.csv",
+        ];
+        let paths = names.map(|name| dir.join(name));
+        let [html, json, orders, children] = &paths;
         std::fs::write(html, self.html()).map_err(said(html))?;
         std::fs::write(json, self.json()?).map_err(said(json))?;
         let write_orders = || {
@@ -283,6 +304,12 @@ impl Report {
             file.flush()
         };
         write_orders().map_err(said(orders))?;
+        let write_children = || {
+            let mut file = BufWriter::new(std::fs::File::create(children)?);
+            self.write_children_csv(&mut file)?;
+            file.flush()
+        };
+        write_children().map_err(said(children))?;
         Ok(paths)
     }
 }

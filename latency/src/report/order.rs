@@ -38,10 +38,29 @@ pub struct Order {
     pub client_recorded: bool,
     /// Whether the gateway refused it by itself.
     pub refused_by_gateway: bool,
+    /// Whether the gateway took it and kept it: it waited or was held, and what went to the venue for it are `children`.
+    pub kept: bool,
+    /// What went to the venue for an order that was kept.
+    pub children: Vec<Child>,
     /// What the reports said.
     pub outcome: Outcome,
     /// The phase of the run it was sent in, by its index; `None` when it was sent outside all phases.
     pub phase: Option<usize>,
+}
+
+/// An order at the venue for one that the gateway kept. [`Timestamp::NONE`] is a time that nobody told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Child {
+    /// The number that it went to the venue by.
+    pub child_id: OrderId,
+    /// When what kept the order was over.
+    pub released: Timestamp,
+    /// Tap `venue_sent`.
+    pub venue_sent: Timestamp,
+    /// Tap `exchange_received`.
+    pub exchange_received: Timestamp,
+    /// Tap `exchange_reported`.
+    pub exchange_reported: Timestamp,
 }
 
 /// What the reports said of an order.
@@ -65,8 +84,10 @@ pub struct Outcome {
     pub replaced: bool,
     /// Reports that came after its end.
     pub late_reports: u32,
-    /// Whether the exchange listed it as open at the end.
+    /// Whether the exchange listed it, or a child of it, as open at the end.
     pub open_at_exchange: bool,
+    /// Whether the gateway listed it as open at the end with nothing of it at a venue.
+    pub open_at_gateway: bool,
 }
 
 /// What became of an order.
@@ -84,7 +105,7 @@ pub enum Status {
     Refused,
     /// No answer came.
     Unanswered,
-    /// Acknowledged, never ended, and the exchange does not have it.
+    /// Acknowledged, never ended, and neither the exchange nor the gateway has it.
     Vanished,
 }
 
@@ -163,8 +184,21 @@ impl Order {
             Some(ExecType::Canceled) => Status::Cancelled,
             Some(ExecType::Expired) => Status::Expired,
             Some(_) => Status::Filled,
-            None if open_orders_listed && !outcome.open_at_exchange => Status::Vanished,
+            None if open_orders_listed && !outcome.open_at_exchange && !outcome.open_at_gateway => Status::Vanished,
             None => Status::Open,
+        }
+    }
+
+    /// Its first child stands for it at the taps on the way to the venue and back.
+    pub(super) fn pass_child(&mut self, child: usize, tap: Tap, time: Timestamp) {
+        let known = &mut self.children[child];
+        match tap {
+            Tap::ExchangeReceived => known.exchange_received = time,
+            Tap::ExchangeReported if known.exchange_reported == Timestamp::NONE => known.exchange_reported = time,
+            _ => {}
+        }
+        if child == 0 {
+            self.pass(tap, time);
         }
     }
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::histogram::Percentiles;
 use crate::record::{
     ClientOrder, ClientReport, ClientRequest, Counter, ExchangeOpen, ExchangeOrder, ExchangeReport, Floor, FloorLeg,
-    GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Record, RequestKind, TickSent,
+    GatewayChild, GatewayOpen, GatewayOrder, GatewayReport, Name, OPEN_ORDERS, Phase, Record, RequestKind, TickSent,
 };
 use crate::recorder::{Header, Host, Placement, Recording};
 use crate::tap::{Stamps, Tap};
@@ -587,6 +587,96 @@ fn a_story_that_contradicts_itself_is_a_problem() {
         run.client.remove(last);
     });
     assert!(unasked.contains("not in their client's"), "{unasked}");
+}
+
+/// A run of one order that the gateway kept: the venue knew it by these numbers, one after the other.
+fn kept(children: &[u64]) -> Run {
+    let mut run = Run::default();
+    run.order(Protocol::Fix, 1_000_000, Fate::Open);
+    let order_id = OrderId::new(ShardId(1), 1);
+    run.exchange.retain(|record| matches!(record, Record::TickSent(_)));
+    for record in &mut run.gateway {
+        if let Record::GatewayOrder(order) = record {
+            order.stamps.mark(Tap::VenueSent, Timestamp::NONE);
+        }
+    }
+    for (&child, at) in children.iter().zip((START + 500_000_000..).step_by(1_000_000)) {
+        let child_id = OrderId::new(ShardId(1), child);
+        run.gateway.push(
+            GatewayChild {
+                order_id,
+                child_id,
+                released: Timestamp(at),
+                venue_sent: Timestamp(at + 700),
+            }
+            .into(),
+        );
+        run.exchange.push(
+            ExchangeOrder {
+                order_id: child_id,
+                time: Timestamp(at + 5_000),
+            }
+            .into(),
+        );
+    }
+    run.list_open_orders();
+    run
+}
+
+fn row_of<'a>(report: &'a Report, key: &str) -> Option<&'a Row> {
+    let rows = &report.phases[0].protocols[0].totals;
+    rows.iter().find(|row| row.key == key)
+}
+
+#[test]
+fn an_order_that_the_gateway_kept_is_known_by_its_children_and_timed_from_their_release() {
+    let open = |order_id| Record::from(ExchangeOpen { order_id, leaves: LOTS });
+    let mut run = kept(&[3, 2]);
+    run.exchange.push(open(OrderId::new(ShardId(1), 3)));
+    let report = run.load();
+    assert_eq!(report.problems, [""; 0]);
+    assert!(report.complete);
+    let order = &report.orders[0];
+    assert_eq!(order.status(true), Status::Open);
+    let numbers: Vec<_> = order.children.iter().map(|child| child.child_id.0).collect();
+    assert_eq!(numbers, [2, 3].map(|child| OrderId::new(ShardId(1), child).0));
+    let row = row_of(&report, "release_to_venue").expect("its children are timed");
+    assert_eq!((row.percentiles.count, row.percentiles.max_ns), (2, Some(700)));
+    let row = row_of(&report, "release_to_trade").expect("its children are timed");
+    assert_eq!((row.percentiles.count, row.percentiles.max_ns), (2, Some(5_000)));
+    for key in ["tick_to_trade", "order_to_acknowledgement", "gateway_share"] {
+        assert!(
+            row_of(&report, key).is_none(),
+            "{key}: how long it was kept is nobody's speed"
+        );
+    }
+
+    let mut run = kept(&[2, 3]);
+    run.gateway.retain(|record| !matches!(record, Record::GatewayChild(_)));
+    assert!(
+        run.load().problems.join("; ").contains("in no other"),
+        "nobody says whose they are"
+    );
+
+    let mut run = kept(&[2, 3]);
+    let first = OrderId::new(ShardId(1), 2);
+    run.exchange
+        .retain(|record| !matches!(record, Record::ExchangeOrder(order) if order.order_id == first));
+    assert!(run.load().problems.join("; ").contains("have a child that is not in"));
+}
+
+#[test]
+fn an_order_that_is_open_in_the_gateway_alone_has_not_vanished() {
+    let mut run = kept(&[]);
+    assert_eq!(run.load().accounting.vanished, 1);
+    let open = GatewayOpen {
+        order_id: OrderId::new(ShardId(1), 1),
+        leaves: LOTS,
+    };
+    run.gateway.push(open.into());
+    let report = run.load();
+    assert_eq!((report.accounting.open, report.accounting.vanished), (1, 0));
+    assert!(report.complete, "{:?}", report.problems);
 }
 
 #[test]
