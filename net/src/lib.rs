@@ -23,6 +23,8 @@ pub mod paths;
 pub mod poller;
 pub mod tcp;
 pub mod udp;
+#[cfg(feature = "verbs")]
+mod verbs;
 pub mod xdp;
 
 pub use buffer::StreamBuffer;

@@ -65,6 +65,12 @@ impl Mapping {
         self.length
     }
 
+    /// Where it begins.
+    #[cfg(feature = "verbs")]
+    pub(crate) const fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
     /// The place of a `T` in it.
     ///
     /// # Panics

@@ -2,6 +2,8 @@
 //!
 //! The kind is looked at once a call, which the branch predictor knows beforehand.
 
+#[cfg(feature = "verbs")]
+use super::Verbs;
 use super::{
     Link, LinkCounters, LinkEnd, LinkEvent, LinkFlow, LinkView, LtpLink, Resume, RoceLink, RoceLinkConfig, TcpLink,
     TcpLinkConfig,
@@ -64,6 +66,9 @@ pub enum AnyLink<D = Carrier> {
     Ltp(LtpLink<D>),
     /// Over RoCEv2.
     Roce(Box<RoceLink>),
+    /// Over RoCEv2 by an RDMA device.
+    #[cfg(feature = "verbs")]
+    Verbs(Box<RoceLink<Verbs>>),
 }
 
 impl SecondPath {
@@ -134,9 +139,10 @@ impl LinkConfig {
                 CarrierConfig::Udp(_) => "LTP over UDP",
                 CarrierConfig::Xdp(_) => "LTP over AF_XDP",
             },
-            Self::Roce(config) => match config.carrier {
-                CarrierConfig::Udp(_) => "RoCEv2 over UDP",
-                CarrierConfig::Xdp(_) => "RoCEv2 over AF_XDP",
+            Self::Roce(config) => match (config.device, config.carrier) {
+                (Some(_), _) => "RoCEv2 by verbs",
+                (None, CarrierConfig::Udp(_)) => "RoCEv2 over UDP",
+                (None, CarrierConfig::Xdp(_)) => "RoCEv2 over AF_XDP",
             },
         }
     }
@@ -188,6 +194,10 @@ impl<D: Datagram> AnyLink<D> {
         match config {
             LinkConfig::Tcp(config) => TcpLink::new(config, resume).map(Self::Tcp),
             LinkConfig::Ltp(config) => config.build(epoch_seed, resume, decorate).map(Self::Ltp),
+            #[cfg(feature = "verbs")]
+            LinkConfig::Roce(config) if config.device.is_some() => {
+                RoceLink::new(config, epoch_seed, resume).map(Box::new).map(Self::Verbs)
+            }
             LinkConfig::Roce(config) => RoceLink::new(config, epoch_seed, resume).map(Box::new).map(Self::Roce),
         }
     }
@@ -197,7 +207,7 @@ impl<D: Datagram> AnyLink<D> {
     pub fn tcp_readback(&self) -> Option<&Readback> {
         match self {
             Self::Tcp(link) => link.readback(),
-            Self::Ltp(_) | Self::Roce(_) => None,
+            _ => None,
         }
     }
 }
@@ -209,7 +219,7 @@ impl<D: Datagram> AnyLink<D> {
     pub fn kernel_retransmits(&self) -> Retransmits {
         match self {
             Self::Tcp(link) => link.kernel_retransmits(),
-            Self::Ltp(_) | Self::Roce(_) => Retransmits::default(),
+            _ => Retransmits::default(),
         }
     }
 }
@@ -222,6 +232,8 @@ impl AnyLink<Carrier> {
             Self::Tcp(link) => link.local_addr(),
             Self::Ltp(link) => link.datagrams().local_addr().ok(),
             Self::Roce(link) => link.local_addr(),
+            #[cfg(feature = "verbs")]
+            Self::Verbs(link) => link.local_addr(),
         }
     }
 }
@@ -265,6 +277,8 @@ macro_rules! with {
             AnyLink::Tcp($link) => $call,
             AnyLink::Ltp($link) => $call,
             AnyLink::Roce($link) => $call,
+            #[cfg(feature = "verbs")]
+            AnyLink::Verbs($link) => $call,
         }
     };
 }

@@ -25,7 +25,9 @@ mod watch;
 
 pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
-pub use roce::{RoceLink, RoceLinkConfig, RoceMismatch, RoceOperation, RoceTable};
+#[cfg(feature = "verbs")]
+pub use roce::Verbs;
+pub use roce::{DeviceName, RoceLink, RoceLinkConfig, RoceMismatch, RoceOperation, RoceTable};
 pub use table::{LinkTable, Transport, VenueLinkTable};
 pub use tcp::{TcpLink, TcpLinkConfig};
 pub use view::{LinkState, LinkView, RefusedFor, RefusedPeer};
@@ -241,6 +243,8 @@ pub enum DownReason {
     Malformed,
     /// The peer acknowledged what was never sent.
     FalseAck,
+    /// The RDMA device does not serve: it is gone, or gives no queue pair (RoCEv2).
+    Device(io::ErrorKind),
     /// The socket failed.
     Io(io::ErrorKind),
 }
@@ -335,6 +339,7 @@ impl fmt::Display for DownReason {
             }
             Self::Malformed => f.write_str("peer does not speak the protocol"),
             Self::FalseAck => f.write_str("peer acknowledged what was never sent"),
+            Self::Device(kind) => write!(f, "RDMA device: {kind}"),
             Self::Io(kind) => write!(f, "socket: {kind}"),
         }
     }

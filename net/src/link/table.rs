@@ -418,6 +418,24 @@ mod tests {
             };
             assert!(link.queue_pair.patience() >= link.dead_after, "{dead_after}");
         }
+        let device = read(ROCE, &table_roce("device = \"mlx5_0\"\npriority = 3"), None);
+        if cfg!(feature = "verbs") {
+            let Ok(LinkConfig::Roce(link)) = device else {
+                panic!("{device:?}");
+            };
+            assert_eq!(link.device.map(|name| name.to_string()), Some("mlx5_0".to_owned()));
+            assert_eq!(link.priority, 3);
+            let error = read(
+                ROCE,
+                &table_roce("device = \"mlx5_0\"\nrate_control_line_mbit_s = 1"),
+                None,
+            )
+            .unwrap_err();
+            assert!(error.contains("a device has its own rate control"), "{error}");
+        } else {
+            let error = device.unwrap_err();
+            assert!(error.contains("--features verbs"), "{error}");
+        }
         let error = read(&ROCE.replace("64", "65_537"), &table_roce(""), None).unwrap_err();
         assert!(
             error.contains("window is out of range: it must be from 1 to 65536"),
@@ -517,6 +535,16 @@ mod tests {
             (ROCE, &table_roce("operation = \"read\""), "unknown variant `read`"),
             (ROCE, &table_roce("operatoin = \"send\""), "operatoin"),
             (ROCE, &table_roce("dscp = 64"), "roce: dscp = 64 must be at most 63"),
+            (
+                ROCE,
+                &table_roce("priority = 8"),
+                "roce: priority = 8 must be at most 7",
+            ),
+            (
+                ROCE,
+                &table_roce("device = \"a/b\""),
+                "a name of 1 to 63 characters, as `rdma link` shows it",
+            ),
             (
                 ROCE,
                 &table_roce("mtu_bytes = 1500"),

@@ -7,7 +7,9 @@ use crate::link::LinkEnd;
 use crate::options::UdpOptions;
 use proto::roce::{Config, ConfigError, ICRC_LENGTH, RateConfig, wire};
 use serde::Deserialize;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 use types::Duration;
 
 /// Everything that defines one end.
@@ -35,7 +37,11 @@ pub struct RoceLinkConfig {
     pub allows_reads: bool,
     /// Differentiated services code point of the packets, 6 bits: what switches map to a lossless class.
     pub dscp: u8,
-    /// What carries the packets.
+    /// Priority of the packets in a VLAN's tag, 3 bits.
+    pub priority: u8,
+    /// The RDMA device whose queue pair it is. `None`: it is one in user space.
+    pub device: Option<DeviceName>,
+    /// What carries the packets of a queue pair in user space.
     pub carrier: CarrierConfig,
     /// Of the queue pair.
     pub queue_pair: Config,
@@ -55,6 +61,10 @@ pub struct RoceTable {
     pub mtu_bytes: Option<usize>,
     /// Differentiated services code point, 0 to 63; 0 where nothing is said.
     pub dscp: Option<u8>,
+    /// Priority in a VLAN's tag, 0 to 7; 0 where nothing is said.
+    pub priority: Option<u8>,
+    /// Name of the RDMA device, as `rdma link` shows it; user space where nothing is said.
+    pub device: Option<String>,
     /// Slows down when the peer reports congestion; the speed of the line, Mbit/s. Off where nothing is said.
     pub rate_control_line_mbit_s: Option<u64>,
 }
@@ -67,6 +77,52 @@ pub enum RoceOperation {
     Write,
     /// SEND with immediate, into the receives that the receiver posted.
     Send,
+}
+
+/// Name of an RDMA device: 1 to 63 bytes without blanks and slashes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct DeviceName {
+    bytes: [u8; DEVICE_NAME_MAX],
+    length: u8,
+}
+
+impl DeviceName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+impl FromStr for DeviceName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "an RDMA device has a name of 1 to 63 characters, as `rdma link` shows it";
+        let is_plain = |&byte: &u8| byte.is_ascii_graphic() && byte != b'/';
+        if text.is_empty() || !text.as_bytes().iter().all(is_plain) {
+            return Err(wrong);
+        }
+        let mut bytes = [0; DEVICE_NAME_MAX];
+        bytes
+            .get_mut(..text.len())
+            .ok_or(wrong)?
+            .copy_from_slice(text.as_bytes());
+        let length = u8::try_from(text.len()).map_err(|_| wrong)?;
+        Ok(Self { bytes, length })
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
 }
 
 impl RoceTable {
@@ -83,6 +139,16 @@ impl RoceTable {
                 return Err(format!("roce: dscp = {dscp} must be at most {DSCP_MAX}"));
             }
             config.dscp = dscp;
+        }
+        if let Some(priority) = self.priority {
+            if priority > PRIORITY_MAX {
+                return Err(format!("roce: priority = {priority} must be at most {PRIORITY_MAX}"));
+            }
+            config.priority = priority;
+        }
+        if let Some(device) = &self.device {
+            let device = device.parse().map_err(|what| format!("roce: device: {what}"))?;
+            config.device = Some(device);
         }
         if let Some(line) = self.rate_control_line_mbit_s {
             if !(1..=LINE_MAX_MBIT_S).contains(&line) {
@@ -119,6 +185,8 @@ impl RoceLinkConfig {
             dead_after: Duration(0),
             allows_reads: false,
             dscp: 0,
+            priority: 0,
+            device: None,
             carrier: CarrierConfig::Udp(UdpOptions::default()),
             queue_pair,
         };
@@ -162,14 +230,43 @@ impl RoceLinkConfig {
         {
             return Err("local and peer must be addresses of two hosts, of one family".to_owned());
         }
+        if let Some(device) = self.device {
+            self.check_device(&device)?;
+        } else if self.priority > 0 && matches!(self.carrier, CarrierConfig::Xdp(_)) {
+            return Err(
+                "roce: AF_XDP sends without a VLAN's tag: leave out priority, or carrier = \"afxdp\"".to_owned(),
+            );
+        }
         self.queue_pair.check().map_err(|error: ConfigError| error.to_string())
+    }
+
+    fn check_device(&self, device: &DeviceName) -> Result<(), String> {
+        if !cfg!(feature = "verbs") {
+            return Err(format!(
+                "roce: device = \"{device}\" wants a program that was built with `cargo build --release --features verbs`"
+            ));
+        }
+        if matches!(self.carrier, CarrierConfig::Xdp(_)) {
+            return Err(
+                "roce: a device carries its packets itself: leave out carrier = \"afxdp\", or device".to_owned(),
+            );
+        }
+        if self.queue_pair.rate.is_some() {
+            return Err("roce: a device has its own rate control: leave out rate_control_line_mbit_s".to_owned());
+        }
+        Ok(())
     }
 
     /// Bytes of memory that the link allocates.
     #[must_use]
     pub const fn memory(&self) -> usize {
-        let lists = Outgoing::memory(self.slots()) + Incoming::memory(self.slots()) + self.queue_pair.memory();
-        self.arena().length() + lists + self.packet_max() + 1 + self.carrier.memory()
+        let arena = self.arena().length();
+        let lists = Outgoing::memory(self.slots()) + Incoming::memory(self.slots());
+        let packets = match self.device {
+            Some(_) => self.queue_pair.send_queue.next_power_of_two() * size_of::<u64>(),
+            None => self.queue_pair.memory() + self.packet_max() + 1 + self.carrier.memory(),
+        };
+        arena + lists + packets
     }
 
     /// Where things are in the link's memory.
@@ -213,6 +310,10 @@ const ACK_DELAY: Duration = Duration::from_micros(100);
 const TIMEOUTS_IN_DEAD_AFTER: u64 = 16;
 /// Largest code point: 6 bits.
 const DSCP_MAX: u8 = 63;
+/// Highest priority: 3 bits.
+const PRIORITY_MAX: u8 = 7;
+/// Longest name of a device, bytes: the kernel's, without the 0 behind it.
+const DEVICE_NAME_MAX: usize = 63;
 /// Fastest line.
 const LINE_MAX_MBIT_S: u64 = 800_000;
 const BYTES_A_MBIT: u64 = 1_000_000 / 8;

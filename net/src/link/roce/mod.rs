@@ -26,10 +26,16 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod user_space;
+#[cfg(feature = "verbs")]
+mod verbs;
+#[cfg(all(test, feature = "verbs"))]
+mod verbs_tests;
 
-pub use config::{RoceLinkConfig, RoceOperation, RoceTable};
+pub use config::{DeviceName, RoceLinkConfig, RoceOperation, RoceTable};
 pub use hello::RoceMismatch;
 pub use user_space::UserSpace;
+#[cfg(feature = "verbs")]
+pub use verbs::Verbs;
 
 use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkView, RefusedFor, RefusedPeer, Resume};
 use crate::error::SetupError;

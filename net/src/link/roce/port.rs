@@ -33,7 +33,7 @@ impl RocePort {
     /// Opens one end. Where AF_XDP cannot be had and the config allows it, it is a UDP socket.
     pub(super) fn open(config: &RoceLinkConfig) -> Result<Self, SetupError> {
         let class = config.dscp << 2 | ECN_CAPABLE;
-        let socket = || RoceSocket::bind(config.ports()[0], class).map(Self::Socket);
+        let socket = || RoceSocket::bind(config.ports()[0], class, config.priority).map(Self::Socket);
         match &config.carrier {
             CarrierConfig::Udp(_) => socket(),
             CarrierConfig::Xdp(xdp) => match XdpPeer::open(xdp, config.ports_as_end()) {

@@ -21,12 +21,12 @@ pub(super) struct RoceSocket {
 }
 
 impl RoceSocket {
-    /// Opens the socket. Its packets have this type of service or traffic class.
+    /// Opens the socket. Its packets have this type of service or traffic class, and this priority in a VLAN's tag.
     ///
     /// # Errors
     /// The address is taken or not of this machine, no socket can be had, or the kernel refuses an option without which
     /// the ICRC cannot be right.
-    pub(super) fn bind(local: SocketAddr, class: u8) -> Result<Self, SetupError> {
+    pub(super) fn bind(local: SocketAddr, class: u8, priority: u8) -> Result<Self, SetupError> {
         let doing = || format!("binding RoCEv2 to UDP {local}");
         let socket = Socket::new(
             Domain::for_address(local),
@@ -54,7 +54,10 @@ impl RoceSocket {
                 (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
             ]
         };
-        for &(level, option, value) in options {
+        // Behind the type of service, which sets one too.
+        let priority = (libc::SOL_SOCKET, libc::SO_PRIORITY, libc::c_int::from(priority));
+        let priority = (priority.2 > 0).then_some(priority);
+        for &(level, option, value) in options.iter().chain(&priority) {
             set(&socket, level, option, value).map_err(|source| {
                 let advice = "use a kernel of 3.16 or later";
                 SetupError::new(format!("setting option {option} of UDP {local}"), source, advice)
@@ -219,8 +222,8 @@ mod tests {
     #[test]
     fn a_packet_comes_with_its_source_and_its_mark_on_either_family() {
         for ip in [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
-            let first = RoceSocket::bind(SocketAddr::new(ip, 0), 26).unwrap();
-            let second = RoceSocket::bind(SocketAddr::new(ip, 0), 26).unwrap();
+            let first = RoceSocket::bind(SocketAddr::new(ip, 0), 26, 0).unwrap();
+            let second = RoceSocket::bind(SocketAddr::new(ip, 0), 26, 0).unwrap();
             let local = |socket: &RoceSocket| socket.local_addr().unwrap();
             let mut buffer = [0; 64];
             assert_eq!(second.recv(&mut buffer).unwrap(), None);

@@ -615,7 +615,7 @@ fn next_of_gateway(pair: &mut Loop) -> Packet<'static> {
 /// Sends the venue a packet from the gateway's address, as a device does: from a port of its own.
 fn forge(pair: &Loop, packet: &Packet<'_>, damage: u8) {
     let config = pair.config(VENUE);
-    let socket = RoceSocket::bind(SocketAddr::new(config.peer, 0), 0).unwrap();
+    let socket = RoceSocket::bind(SocketAddr::new(config.peer, 0), 0, 0).unwrap();
     let venue = config.ports()[0];
     let mut bytes = [0; 1_200];
     let length = packet.encode(&mut bytes);

@@ -1,0 +1,482 @@
+//! A device's queue pair, by verbs: the device sends, repairs, and writes into the ring by itself.
+//!
+//! A request is signalled when the owner wants it to be, and one in [`SIGNAL_EVERY`] else: an unsignalled one keeps its
+//! place in the queue until a later one has ended. Short ones go inline.
+//!
+//! A queue pair is made anew for each meeting. Where that fails the device is taken for gone, and opened anew with the
+//! next meeting.
+
+use super::backend::{Backend, Introduction};
+use super::config::{DeviceName, RoceLinkConfig};
+use super::hello::gid;
+use super::port::ECN_CAPABLE;
+use super::random::Random;
+use crate::error::SetupError;
+use crate::link::{DownReason, LinkCounters};
+use crate::verbs::{
+    Access, CompletionQueue, Connection, Device, GidEntry, Memory, MemoryRegion, ProtectionDomain, QueuePair,
+    QueuePairSize, Receive, Send, WORK_COMPLETIONS, WorkCompletion, opcode, status,
+};
+use proto::roce::wire::NakCode;
+use proto::roce::{Completion, Failure, Operation, PostError, ReceiveRequest, Received, Remote, SendRequest};
+use std::io;
+use std::sync::Arc;
+use types::{Duration, Timestamp};
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Verbs {
+    config: RoceLinkConfig,
+    name: DeviceName,
+    /// Before `opened`, so that it goes before it.
+    pair: Option<QueuePair>,
+    opened: Option<Opened>,
+    memory: Arc<Memory>,
+    /// Requests posted and ended, since the queue pair was made.
+    posted: u64,
+    ended: u64,
+    /// What the owner calls them.
+    ids: Box<[u64]>,
+    /// Receives posted and not ended.
+    receives: usize,
+    completions: [WorkCompletion; WORK_COMPLETIONS],
+    /// Of those, the ones that came and were not looked at.
+    fresh: std::ops::Range<usize>,
+    failure: Option<Failure>,
+    /// Of messages, in both directions.
+    bytes_sent: u64,
+    bytes_received: u64,
+    /// What kept the device from serving, as told last.
+    told: Option<io::ErrorKind>,
+}
+
+/// What there is of a device as long as it is there.
+#[derive(Debug)]
+struct Opened {
+    queue: Arc<CompletionQueue>,
+    /// All memory, for the device itself.
+    local: MemoryRegion,
+    /// What the peer may reach.
+    exposed: MemoryRegion,
+    domain: Arc<ProtectionDomain>,
+    device: Arc<Device>,
+    gid: GidEntry,
+    reads: u8,
+}
+
+impl Opened {
+    fn new(name: &DeviceName, config: &RoceLinkConfig, memory: &Arc<Memory>) -> Result<Self, SetupError> {
+        let failed = |doing: &str, advice| {
+            let doing = format!("RDMA device {name}: {doing}");
+            move |source: io::Error| SetupError::new(doing, source, advice)
+        };
+        let device = Device::open(name.as_str()).map_err(|source| {
+            let advice = match source.raw_os_error() {
+                Some(libc::EOPNOTSUPP) => "install libibverbs (Debian: ibverbs-providers)",
+                Some(libc::ENOSYS) => "load the driver of the card, or rdma_rxe and ib_uverbs",
+                _ => "`rdma link` shows the devices",
+            };
+            failed("opening it", advice)(source)
+        })?;
+        let device = Arc::new(device);
+        let gid = device.gid(config.local).map_err(failed(
+            "looking for the link's address",
+            "set `local` to an address of its interface",
+        ))?;
+        let mtu = device
+            .mtu(gid.port)
+            .map_err(failed("asking for its port", "`rdma link` shows its state"))?;
+        if mtu < config.queue_pair.mtu {
+            let what = format!("its port takes {mtu} bytes, mtu_bytes is {}", config.queue_pair.mtu);
+            let source = io::Error::new(io::ErrorKind::InvalidInput, what);
+            let advice = "raise the interface's MTU, or lower mtu_bytes at both ends";
+            return Err(failed("comparing packets", advice)(source));
+        }
+        let reads = device
+            .reads()
+            .map_err(failed("asking what it can", "look into the kernel's log"))?;
+        let locked = "raise the limit of locked memory (`ulimit -l`), or lower window_messages";
+        let make = || -> io::Result<_> {
+            let domain = Arc::new(ProtectionDomain::new(&device)?);
+            let access = |remote_write, remote_read| Access {
+                remote_read,
+                remote_write,
+            };
+            let local = MemoryRegion::new(&domain, memory, memory.length(), access(false, false))?;
+            let reached = config.arena().reached();
+            let exposed = MemoryRegion::new(&domain, memory, reached, access(true, config.allows_reads))?;
+            Ok((domain, local, exposed))
+        };
+        let (domain, local, exposed) = make().map_err(failed("registering memory", locked))?;
+        // A queue pair that breaks tells of all that was posted.
+        let entries = config.queue_pair.send_queue + config.queue_pair.receive_queue;
+        let queue = CompletionQueue::new(&device, entries).map_err(failed(
+            "making a completion queue",
+            "lower window_messages (`ibv_devinfo -v` shows max_cqe)",
+        ))?;
+        Ok(Self {
+            queue: Arc::new(queue),
+            local,
+            exposed,
+            domain,
+            device,
+            gid,
+            reads: u8::try_from(reads.min(config.queue_pair.reads)).unwrap_or(u8::MAX),
+        })
+    }
+
+    fn queue_pair(&self, config: &RoceLinkConfig) -> io::Result<QueuePair> {
+        let size = QueuePairSize {
+            sends: config.queue_pair.send_queue,
+            receives: config.queue_pair.receive_queue,
+            inline: config.arena().slot_length().min(INLINE_MAX),
+        };
+        QueuePair::new(&self.domain, &self.queue, size)
+    }
+}
+
+impl Verbs {
+    fn start(&mut self, random: &mut Random) -> io::Result<Introduction> {
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => Opened::new(&self.name, &self.config, &self.memory)?,
+        };
+        // Where it is not put back, the device is closed.
+        let pair = opened.queue_pair(&self.config)?;
+        let introduction = Introduction {
+            qpn: pair.number(),
+            psn: random.bits(24),
+            remote_key: opened.exposed.remote_key(),
+            address: self.memory.address(0),
+        };
+        (self.pair, self.opened) = (Some(pair), Some(opened));
+        Ok(introduction)
+    }
+
+    /// The device does not serve. It is told once.
+    fn refused(&mut self, doing: &str, error: &io::Error) -> DownReason {
+        let kind = error.kind();
+        if self.told.replace(kind) != Some(kind) {
+            tracing::warn!("RDMA device {}: {doing}: {error}", self.name);
+        }
+        DownReason::Device(kind)
+    }
+
+    /// The bytes of a request or receive lie in the arena.
+    fn is_inside(&self, offset: usize, length: usize) -> bool {
+        offset
+            .checked_add(length)
+            .is_some_and(|end| end <= self.memory.length())
+    }
+
+    /// A request has ended, and with it those before it.
+    fn on_send(&mut self, name: u64, status: Result<(), Failure>) -> Option<Completion> {
+        self.ended = self.ended.max((name & NUMBER) + 1);
+        let is_owners = name & OWNERS != 0 || status.is_err();
+        is_owners.then(|| Completion::Send {
+            id: self.ids[place(name & NUMBER, self.ids.len())],
+            status,
+        })
+    }
+
+    /// What a work completion says.
+    fn outcome(&mut self, completion: &WorkCompletion) -> Result<(), Failure> {
+        let is_receive = completion.id() & RECEIVE != 0;
+        let failure = match completion.status() {
+            status::SUCCESS => return Ok(()),
+            status::WR_FLUSH_ERR => Failure::Flushed,
+            status::RETRY_EXC_ERR => Failure::RetryExceeded,
+            status::RNR_RETRY_EXC_ERR => Failure::RnrRetryExceeded,
+            status::BAD_RESP_ERR => Failure::BadResponse,
+            status::REM_ACCESS_ERR if !is_receive => Failure::Refused(NakCode::RemoteAccessError),
+            status::REM_INV_REQ_ERR if !is_receive => Failure::Refused(NakCode::InvalidRequest),
+            status::REM_ACCESS_ERR | status::LOC_ACCESS_ERR if is_receive => {
+                Failure::RefusedPeer(NakCode::RemoteAccessError)
+            }
+            status::LOC_LEN_ERR | status::REM_INV_REQ_ERR if is_receive => {
+                Failure::RefusedPeer(NakCode::InvalidRequest)
+            }
+            _ if is_receive => Failure::RefusedPeer(NakCode::RemoteOperationalError),
+            _ => Failure::Refused(NakCode::RemoteOperationalError),
+        };
+        // What was only waiting does not say why.
+        if self.failure.is_none_or(|known| known == Failure::Flushed) {
+            self.failure = Some(failure);
+        }
+        Err(failure)
+    }
+}
+
+impl Backend for Verbs {
+    const WRITES_SHOW_NOWHERE_ELSE: bool = true;
+
+    fn open(config: &RoceLinkConfig) -> Result<Self, SetupError> {
+        let name = config.device.expect("the config names one");
+        let memory = Memory::new(config.arena().length()).map_err(|source| {
+            let advice = "lower window_messages";
+            SetupError::new("allocating the link's memory", source, advice)
+        })?;
+        let memory = Arc::new(memory);
+        let opened = Opened::new(&name, config, &memory)?;
+        opened.queue_pair(config).map_err(|source| {
+            let doing = format!("RDMA device {name}: making a queue pair");
+            SetupError::new(
+                doing,
+                source,
+                "lower window_messages (`ibv_devinfo -v` shows max_qp_wr)",
+            )
+        })?;
+        Ok(Self {
+            config: *config,
+            name,
+            pair: None,
+            opened: Some(opened),
+            memory,
+            posted: 0,
+            ended: 0,
+            ids: vec![0; config.queue_pair.send_queue.next_power_of_two()].into(),
+            receives: 0,
+            completions: [WorkCompletion::NONE; WORK_COMPLETIONS],
+            fresh: 0..0,
+            failure: None,
+            bytes_sent: 0,
+            bytes_received: 0,
+            told: None,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "verbs"
+    }
+
+    fn introduce(&mut self, random: &mut Random) -> Result<Introduction, DownReason> {
+        // An attempt to meet that failed has left one.
+        self.close();
+        self.start(random)
+            .map_err(|error| self.refused("making a queue pair", &error))
+    }
+
+    fn connect(&mut self, ours: &Introduction, theirs: &Introduction) -> Result<(), DownReason> {
+        let (Some(pair), Some(opened)) = (&mut self.pair, &self.opened) else {
+            return Err(DownReason::Device(io::ErrorKind::NotConnected));
+        };
+        let connection = Connection {
+            gid: opened.gid,
+            peer_gid: gid(self.config.peer),
+            peer_qpn: theirs.qpn,
+            send_psn: ours.psn,
+            receive_psn: theirs.psn,
+            mtu: self.config.queue_pair.mtu,
+            traffic_class: self.config.dscp << 2 | ECN_CAPABLE,
+            service_level: self.config.priority,
+            timeout: timeout_code(self.config.dead_after),
+            reads: opened.reads,
+            allows_reads: self.config.allows_reads,
+        };
+        match pair.connect(&connection) {
+            Ok(()) => {
+                self.told = None;
+                Ok(())
+            }
+            Err(error) => Err(self.refused("connecting the queue pair", &error)),
+        }
+    }
+
+    fn close(&mut self) {
+        let has_failed = self.failure.take().is_some();
+        self.pair = None;
+        if let Some(opened) = &self.opened {
+            // Nothing comes any more.
+            while opened.queue.poll(&mut self.completions).is_ok_and(|count| count > 0) {}
+            while let Some(event) = opened.device.poll_event() {
+                if has_failed {
+                    tracing::warn!("RDMA device {}: {event}", self.name);
+                }
+            }
+        }
+        (self.posted, self.ended, self.receives, self.fresh) = (0, 0, 0, 0..0);
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    fn send_room(&self) -> usize {
+        let under_way = usize::try_from(self.posted - self.ended).unwrap_or(usize::MAX);
+        self.config.queue_pair.send_queue.saturating_sub(under_way)
+    }
+
+    fn post_send(&mut self, request: SendRequest) -> Result<(), PostError> {
+        if self.send_room() == 0 {
+            return Err(PostError::Full);
+        }
+        if !self.is_inside(request.offset, request.length) {
+            return Err(PostError::Bounds);
+        }
+        let (Some(pair), Some(opened)) = (&mut self.pair, &self.opened) else {
+            return Err(PostError::NotConnected);
+        };
+        let (opcode, remote, immediate) = match request.operation {
+            Operation::Write { to, immediate: None } => (opcode::WRITE, to, 0),
+            Operation::Write {
+                to,
+                immediate: Some(given),
+            } => (opcode::WRITE_WITH_IMM, to, given),
+            Operation::Send { immediate: None } => (opcode::SEND, Remote { address: 0, key: 0 }, 0),
+            Operation::Send { immediate: Some(given) } => (opcode::SEND_WITH_IMM, Remote { address: 0, key: 0 }, given),
+            Operation::Read { from } => (opcode::READ, from, 0),
+        };
+        let number = self.posted;
+        let every = SIGNAL_EVERY.min(self.config.queue_pair.send_queue as u64 / 2).max(1);
+        let send = Send {
+            id: if request.is_signaled { number | OWNERS } else { number },
+            opcode,
+            address: self.memory.address(request.offset),
+            length: request.length,
+            local_key: opened.local.local_key(),
+            immediate,
+            remote_address: remote.address,
+            remote_key: remote.key,
+            is_signaled: request.is_signaled || number % every == every - 1,
+        };
+        // SAFETY: inside the memory that is registered under this key as a whole; it stays mapped as long as the region
+        // is, and that as long as the queue pair.
+        if unsafe { pair.post_send(&send) }.is_err() {
+            return Err(PostError::NotConnected);
+        }
+        self.ids[place(number, self.ids.len())] = request.id;
+        self.posted += 1;
+        self.bytes_sent += request.length as u64;
+        Ok(())
+    }
+
+    fn post_receive(&mut self, request: ReceiveRequest) -> Result<(), PostError> {
+        if self.receives == self.config.queue_pair.receive_queue {
+            return Err(PostError::Full);
+        }
+        if !self.is_inside(request.offset, request.length) {
+            return Err(PostError::Bounds);
+        }
+        let (Some(pair), Some(opened)) = (&mut self.pair, &self.opened) else {
+            return Err(PostError::NotConnected);
+        };
+        let receive = Receive {
+            id: request.id | RECEIVE,
+            address: self.memory.address(request.offset),
+            length: request.length,
+            local_key: opened.local.local_key(),
+        };
+        // SAFETY: as above.
+        if unsafe { pair.post_receive(&receive) }.is_err() {
+            return Err(PostError::NotConnected);
+        }
+        self.receives += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self, _: Timestamp, counters: &mut LinkCounters) -> io::Result<bool> {
+        let (Some(_), Some(opened)) = (&self.pair, &self.opened) else {
+            return Ok(false);
+        };
+        if self.fresh.is_empty() {
+            self.fresh = 0..opened.queue.poll(&mut self.completions)?;
+        }
+        counters.heard += self.fresh.len() as u64;
+        Ok(!self.fresh.is_empty())
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        while let Some(index) = self.fresh.next() {
+            let completion = self.completions[index];
+            let outcome = self.outcome(&completion);
+            if completion.id() & RECEIVE == 0 {
+                let told = self.on_send(completion.id(), outcome);
+                if told.is_some() {
+                    return told;
+                }
+                continue;
+            }
+            self.receives -= 1;
+            if outcome.is_ok() {
+                self.bytes_received += completion.length() as u64;
+            }
+            return Some(Completion::Receive {
+                id: completion.id() & !RECEIVE,
+                status: outcome.map(|()| Received {
+                    length: completion.length(),
+                    is_write: completion.is_write(),
+                    immediate: completion.immediate(),
+                }),
+            });
+        }
+        None
+    }
+
+    fn transmit(&mut self, _: Timestamp, _: &mut LinkCounters) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn count(&self, counters: &mut LinkCounters) {
+        counters.bytes_sent += self.bytes_sent;
+        counters.bytes_received += self.bytes_received;
+    }
+
+    fn number(&self, at: usize) -> u64 {
+        self.memory.number(at)
+    }
+
+    fn put_number(&mut self, at: usize, number: u64) {
+        self.memory.put(at, &number.to_le_bytes());
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.memory.put(at, bytes);
+    }
+
+    fn copy_out(&self, at: usize, out: &mut [u8]) {
+        self.memory.copy_out(at, out);
+    }
+}
+
+/// Where the name of a request is kept in a ring of a power of two.
+#[allow(clippy::cast_possible_truncation, reason = "below the ring's size")]
+const fn place(number: u64, capacity: usize) -> usize {
+    (number & (capacity as u64 - 1)) as usize
+}
+
+/// The least timeout with which a queue pair goes on trying for so long: 4.096 µs times two to this power, for each try.
+fn timeout_code(patience: Duration) -> u8 {
+    (1..TIMEOUT_MAX)
+        .find(|&code| TRIES * (TIMEOUT_UNIT_NS << code) >= patience.0)
+        .unwrap_or(TIMEOUT_MAX)
+}
+
+/// Names of requests and receives: what kind it is, and which.
+const RECEIVE: u64 = 1 << 63;
+/// The owner wants to hear of it.
+const OWNERS: u64 = 1 << 62;
+const NUMBER: u64 = OWNERS - 1;
+/// One request in so many is signalled.
+const SIGNAL_EVERY: u64 = 16;
+/// Longest request, bytes, that a device is asked to take inline: an order with its prefix, and room to spare.
+const INLINE_MAX: usize = 128;
+/// Tries until a queue pair breaks: the first, and what `QueuePair` repeats.
+const TRIES: u64 = crate::verbs::RETRIES_MAX as u64 + 1;
+const TIMEOUT_UNIT_NS: u64 = 4_096;
+/// 5 bits.
+const TIMEOUT_MAX: u8 = 31;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_pair_is_as_patient_as_its_link() {
+        for (ms, code) in [(1, 6), (500, 15), (2_000, 17)] {
+            let patience = Duration::from_millis(ms);
+            assert_eq!(timeout_code(patience), code, "{ms} ms");
+            assert!(TRIES * (TIMEOUT_UNIT_NS << (code - 1)) < patience.0);
+        }
+        assert_eq!(timeout_code(Duration(u64::MAX)), TIMEOUT_MAX);
+    }
+}
