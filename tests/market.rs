@@ -2,7 +2,7 @@
 //! journals say afterwards.
 
 use gateway::record::Record;
-use journal::JournalReader;
+use journal::{JournalError, JournalReader};
 use proto::native;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -279,15 +279,28 @@ impl Market {
 
     /// The new orders that the exchange received.
     pub(crate) fn requests_of_exchange(&self) -> Vec<NewOrder> {
+        let orders = self.taken_by_exchange().into_iter();
+        orders.map(|(order, _)| order).collect()
+    }
+
+    /// How many of them it had no room for.
+    pub(crate) fn refused_by_exchange(&self) -> usize {
+        let orders = self.taken_by_exchange().into_iter();
+        orders.filter(|(_, has_room)| !has_room).count()
+    }
+
+    /// The new orders that the exchange received, each with whether there was room for what may come of it.
+    fn taken_by_exchange(&self) -> Vec<(NewOrder, bool)> {
         /// Before the message: session u16, number u64, reason u16.
         const HEAD: usize = 12;
+        const REASON: usize = 10;
         let mut received = Vec::new();
         read(&self.path("exchange-journal"), |kind, payload| {
             if kind == proto::journal::Kind::ClientMessage as u16
-                && let Some(message) = payload.get(HEAD..)
+                && let Some((head, message)) = payload.split_first_chunk::<HEAD>()
                 && let Ok(Request::New(order)) = native::decode_request(message)
             {
-                received.push(order);
+                received.push((order, head[REASON..] == [0; HEAD - REASON]));
             }
         });
         received
@@ -696,11 +709,17 @@ impl Program {
     }
 }
 
-/// Reads a journal whose writer is gone.
+/// Reads a journal, also while it is written.
 fn read(directory: &Path, mut on_record: impl FnMut(u16, &[u8])) {
     let mut reader = JournalReader::open(directory).expect("a journal");
-    while let Some(record) = reader.next_record().expect("a whole journal") {
-        on_record(record.kind, record.payload);
+    loop {
+        match reader.next_record() {
+            Ok(Some(record)) => on_record(record.kind, record.payload),
+            Ok(None) => break,
+            // It was written faster than it was read.
+            Err(JournalError::Outrun) => {}
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -92,6 +92,13 @@ impl QueuePair {
         self.requester.room()
     }
 
+    /// How many packets may be posted now and leave at once: the window less what is in flight and what waits. Who posts more
+    /// has it wait here.
+    #[must_use]
+    pub const fn window_room(&self) -> u64 {
+        self.requester.window_room()
+    }
+
     /// How many receives can be posted now.
     #[must_use]
     pub const fn receive_room(&self) -> usize {

@@ -51,8 +51,11 @@ pub(super) struct Requester {
     /// When to send all again; never, where nothing is in flight.
     retry_at: Timestamp,
     retries: u8,
-    /// The peer has not answered in time. One packet goes again and asks: a peer that has all but was slow says so, and is
-    /// not sent everything once more.
+    /// Packets that may be in flight now: the settings' window, less after a loss. Each packet acknowledged lets one more
+    /// go.
+    allowed: u64,
+    /// The peer has not answered in time, and the oldest packet goes again, alone, and asks. A peer that has all but was slow
+    /// says so, and is not sent everything once more.
     is_probing: bool,
     /// The peer has no receive: nothing goes before.
     rnr_until: Timestamp,
@@ -101,6 +104,7 @@ impl Requester {
             response_lost_at: 0,
             retry_at: NEVER,
             retries: 0,
+            allowed: config.window,
             is_probing: false,
             rnr_until: Timestamp::NONE,
             rnr_retries: 0,
@@ -120,7 +124,7 @@ impl Requester {
         (self.unacked, self.next, self.highest, self.end) = (first, first, first, first);
         (self.reads, self.unasked, self.retries, self.rnr_retries) = (0, 0, 0, 0);
         (self.retry_at, self.rnr_until, self.response_lost_at) = (NEVER, Timestamp::NONE, 0);
-        (self.is_probing, self.failure) = (false, None);
+        (self.allowed, self.is_probing, self.failure) = (self.config.window, false, None);
     }
 
     /// Requests that can be posted now.
@@ -197,7 +201,7 @@ impl Requester {
 
     /// Whether the next packet may go, but for the time.
     fn has_packet(&self) -> bool {
-        if self.failure.is_some() || self.next == self.end || self.next - self.unacked >= self.window() {
+        if self.failure.is_some() || self.next == self.end || self.next - self.unacked >= self.allowed {
             return false;
         }
         let slot = self.slot(self.sending);
@@ -205,15 +209,16 @@ impl Requester {
         !is_new_read || self.reads < self.config.reads
     }
 
-    /// Packets that may be in flight now.
-    const fn window(&self) -> u64 {
-        if self.is_probing { 1 } else { self.config.window }
+    /// Packets that may still be posted and leave at once, as far as this end knows.
+    pub(super) const fn window_room(&self) -> u64 {
+        self.allowed.saturating_sub(self.end - self.unacked)
     }
 
     /// Time has passed.
     pub(super) fn on_time(&mut self, now: Timestamp, counters: &mut Counters) {
         if now >= self.retry_at {
             counters.local_ack_timeout_err += 1;
+            self.allowed = 1;
             self.is_probing = true;
             self.try_again(now, self.unacked, counters);
         }
@@ -306,7 +311,7 @@ impl Requester {
     fn asks(&mut self, is_last: bool) -> bool {
         self.unasked += u32::from(is_last);
         let is_due = is_last && (self.unasked >= self.config.ack_every || self.retries > 0);
-        let is_window_full = self.next + 1 - self.unacked >= self.window();
+        let is_window_full = self.next + 1 - self.unacked >= self.allowed;
         if is_due {
             self.unasked = 0;
         }
@@ -339,7 +344,6 @@ impl Requester {
             // Of the past.
             return;
         }
-        self.is_probing = false;
         match acknowledgement.syndrome {
             Syndrome::Ack => {
                 self.acknowledge(now, psn + 1, counters);
@@ -353,6 +357,9 @@ impl Requester {
             Syndrome::Nak(NakCode::SequenceError) => {
                 counters.rcvd_seq_err += 1;
                 if self.acknowledge(now, psn, counters) {
+                    // What overflowed on the way there is not to overflow again.
+                    self.allowed = (self.allowed / 2).max(1);
+                    self.is_probing = false;
                     self.try_again(now, psn, counters);
                 }
             }
@@ -442,13 +449,16 @@ impl Requester {
         if unacked == self.unacked {
             return;
         }
+        self.allowed = (self.allowed + unacked - self.unacked).min(self.config.window);
         self.unacked = unacked;
-        self.is_probing = false;
         self.retries = 0;
         self.rnr_retries = 0;
         self.rnr_until = Timestamp::NONE;
+        let was_probing = core::mem::take(&mut self.is_probing);
         if self.next < unacked {
-            self.seek(unacked);
+            // More has arrived than went again: the peer was slow, and all that went before the probe is there or under way.
+            // Where something is missing in it, a NAK says so.
+            self.seek(if was_probing { self.highest } else { unacked });
         }
         self.retry_at = if self.next > unacked {
             now + self.config.timeout

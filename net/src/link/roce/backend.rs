@@ -41,7 +41,8 @@ pub trait Backend: Debug + Sized {
     /// Why the queue pair is broken.
     fn failure(&self) -> Option<Failure>;
 
-    /// How many requests can be posted now.
+    /// How many requests can be posted now without waiting long for those before them: what a message says of what its sender
+    /// wants is as old as the message.
     fn send_room(&self) -> usize;
 
     /// Posts a request, whose bytes stay as they are until it has ended.

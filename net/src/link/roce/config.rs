@@ -171,6 +171,7 @@ impl RoceLinkConfig {
         let queue_pair = Config {
             receive_queue: slots + CONTROL_RECEIVES,
             ack_delay: ACK_DELAY,
+            window: packets_in_flight(max_message + PREFIX),
             ..Config::new(2 * slots, max_message + PREFIX)
         };
         let config = Self {
@@ -304,6 +305,22 @@ impl RoceLinkConfig {
     pub const MESSAGE_MAX: usize = 1 << 16;
 }
 
+/// Packets that a receiver's socket holds that is not looked at for a while, with messages of so many bytes. More would be lost
+/// on a line that loses nothing; fewer are enough for any line of some tens of microseconds.
+fn packets_in_flight(message: usize) -> u64 {
+    let memory = (message.min(MTU_MAX) + HEADERS).next_power_of_two() + PACKET_OVERHEAD;
+    (SOCKET_BUFFER / memory).min(IN_FLIGHT_MAX) as u64
+}
+
+/// What Linux gives a socket for what has come, where nobody has told it otherwise (net.core.rmem_default).
+const SOCKET_BUFFER: usize = 212_992;
+/// What a packet takes there beside its bytes, which it rounds up to a power of two.
+const PACKET_OVERHEAD: usize = 1_024;
+/// Bytes of a packet before and behind its payload, from Ethernet to the check.
+const HEADERS: usize = 128;
+const MTU_MAX: usize = 4_096;
+/// Most packets in flight.
+const IN_FLIGHT_MAX: usize = 128;
 /// Messages say by themselves what has come, so that acknowledgements need not hurry: half of the first timeout.
 const ACK_DELAY: Duration = Duration::from_micros(100);
 /// A timeout grows to at most this part of the time after which a peer is gone, where that is long.

@@ -195,6 +195,46 @@ fn an_end_that_takes_nothing_holds_the_other_back_and_loses_nothing() {
     assert_eq!(pair.messages[VENUE], messages(0..60));
 }
 
+fn with_a_long_ring(config: &mut RoceLinkConfig) {
+    *config = RoceLinkConfig::new(config.end, config.local, config.peer, 4_096, config.max_message);
+}
+
+#[test]
+fn a_flood_is_no_more_than_a_socket_holds_that_nobody_looks_at() {
+    let mut pair = Loop::with(30, with_a_long_ring);
+    pair.until_up();
+    for index in [GATEWAY, VENUE] {
+        for _ in 0..4_000 {
+            pair.end(index).send(&[7; 64], 0);
+        }
+        let now = pair.now;
+        pair.end(index).flush(now, u64::MAX);
+    }
+    for index in [GATEWAY, VENUE] {
+        pair.until_received(index, 4_000);
+        let counters = pair.end(index).counters();
+        assert_eq!(
+            (counters.retransmitted, counters.naks_sent, counters.duplicates),
+            (0, 0, 0)
+        );
+    }
+}
+
+#[test]
+fn what_was_received_is_told_before_a_flood_of_earlier_messages_has_left() {
+    let mut pair = Loop::with(31, with_a_long_ring);
+    pair.until_up();
+    for _ in 0..4_000 {
+        pair.end(VENUE).send(&[7; 64], 0);
+    }
+    let now = pair.now;
+    pair.end(VENUE).flush(now, u64::MAX);
+    pair.end(GATEWAY).send(b"order", 0);
+    pair.until("it is acknowledged", |pair| pair.end(GATEWAY).room() == 4_096);
+    let before = pair.messages[GATEWAY].len();
+    assert!(before < 1_000, "{before} messages came first");
+}
+
 #[test]
 fn a_ring_may_be_read_where_its_config_says_so() {
     let mut pair = Loop::with(22, |config| config.allows_reads = true);

@@ -110,7 +110,8 @@ impl Backend for UserSpace {
     }
 
     fn send_room(&self) -> usize {
-        self.pair.send_room()
+        let window = usize::try_from(self.pair.window_room()).unwrap_or(usize::MAX);
+        self.pair.send_room().min(window)
     }
 
     fn post_send(&mut self, request: SendRequest) -> Result<(), PostError> {

@@ -91,6 +91,78 @@ fn a_peer_that_is_slow_and_lost_nothing_is_sent_one_packet_a_timeout_and_not_eve
 }
 
 #[test]
+fn a_peer_that_is_slow_and_says_piece_by_piece_how_far_it_is_is_sent_nothing_more_again() {
+    let mut pair = Pair::new(Config {
+        ack_every: 4,
+        ..config()
+    });
+    sends(&mut pair, 20, 20);
+    let mut packets = pair.ends[A].transmit(pair.now);
+    pair.now = pair.now + config().timeout;
+    packets.extend(pair.ends[A].transmit(pair.now));
+    assert_eq!(packets.len(), 21);
+    for piece in packets.chunks(4) {
+        for bytes in piece {
+            let bytes = bytes.clone();
+            pair.deliver(&Sent { from: A, bytes }, false);
+        }
+        for bytes in pair.ends[B].transmit(pair.now) {
+            pair.deliver(&Sent { from: B, bytes }, false);
+        }
+        assert_eq!(pair.ends[A].transmit(pair.now), [[0; 0]; 0]);
+    }
+    pair.finish();
+    all_arrived(&pair, 20);
+    assert_eq!(pair.ends[A].pair.counters().completer_retry_err, 1);
+}
+
+#[test]
+fn after_a_loss_half_as_many_packets_are_in_flight_and_soon_as_many_as_before() {
+    let mut pair = Pair::new(Config {
+        window: 16,
+        ack_every: 1,
+        ..config()
+    });
+    sends(&mut pair, 60, 20);
+    let flight = pair.ends[A].transmit(pair.now);
+    let fly = |pair: &mut Pair, flight: Vec<Vec<u8>>| {
+        for bytes in flight {
+            pair.deliver(&Sent { from: A, bytes }, false);
+        }
+        for bytes in pair.ends[B].transmit(pair.now) {
+            pair.deliver(&Sent { from: B, bytes }, false);
+        }
+        pair.ends[A].transmit(pair.now)
+    };
+    assert_eq!(flight.len(), 16);
+    let mut flight = fly(&mut pair, flight[1..].to_vec());
+    let mut flights = Vec::new();
+    while !flight.is_empty() {
+        flights.push(flight.len());
+        flight = fly(&mut pair, flight);
+    }
+    assert_eq!(flights, [8, 16, 16, 16, 4]);
+    pair.finish();
+    all_arrived(&pair, 60);
+}
+
+#[test]
+fn whoever_posts_no_more_than_the_window_has_room_for_sees_all_of_it_leave() {
+    let mut pair = Pair::new(Config { window: 10, ..config() });
+    for room in (1..=10).rev() {
+        assert_eq!(pair.ends[A].pair.window_room(), room);
+        pair.ends[B].receive(receive(room, 20));
+        pair.ends[A].post(send(room, 20));
+    }
+    assert_eq!(pair.ends[A].pair.window_room(), 0);
+    assert_eq!(pair.ends[A].transmit(pair.now).len(), 10);
+    pair.finish();
+    assert_eq!(pair.ends[A].pair.window_room(), 10);
+    pair.ends[A].post(send(11, 2 * 256 + 1));
+    assert_eq!(pair.ends[A].pair.window_room(), 7);
+}
+
+#[test]
 fn a_lost_acknowledgement_is_given_again_and_nothing_is_executed_twice() {
     let mut pair = Pair::new(Config {
         ack_every: 1,
