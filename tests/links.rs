@@ -363,28 +363,34 @@ fn journals_that_contradict_each_other_are_told_apart_from_a_wrong_login() {
 
 #[test]
 fn the_check_says_whether_af_xdp_can_be_had() {
-    for (interface, fallback, status, text) in [
-        ("lo", false, 1, "looking for interface lo: it is no Ethernet interface"),
+    for (transport, interface, fallback, status, text) in [
         (
+            "ltp",
+            "lo",
+            false,
+            1,
+            "looking for interface lo: it is no Ethernet interface",
+        ),
+        (
+            "ltp",
             "lo",
             true,
             0,
             "no AF_XDP, a UDP socket would take its place: looking for interface lo",
         ),
-        ("none0", false, 1, "looking for interface none0: "),
+        ("ltp", "none0", false, 1, "looking for interface none0: "),
+        ("roce", "none0", false, 1, "looking for interface none0: "),
     ] {
-        let table = |name: &str| {
-            let neighbour = if name == "sessions" {
-                ""
-            } else {
-                "neighbour = \"kernel\"\n"
-            };
+        let lines = |neighbour: &str| {
             format!(
-                "carrier = \"afxdp\"\n[{name}.afxdp]\ninterface = \"{interface}\"\nqueue = 0\nmode = \"auto\"\n{neighbour}\
-                 frames = 64\nfallback = {fallback}\n"
+                "carrier = \"afxdp\"\nafxdp = {{ interface = \"{interface}\", queue = 0, mode = \"auto\", {neighbour}\
+                 frames = 64, fallback = {fallback} }}\n"
             )
         };
-        let market = market("ltp", &table("venues.links"), &table("sessions"));
+        let knows = "neighbour = \"kernel\", ";
+        // A listening end of LTP learns its neighbour.
+        let of_exchange = if transport == "roce" { knows } else { "" };
+        let market = market(transport, &lines(knows), &lines(of_exchange));
         for (program, which) in [
             ("gateway", "link to venue sim, shard 0: "),
             ("exchange", "link of session 1: "),

@@ -57,14 +57,21 @@ impl CarrierConfig {
         udp: Option<UdpOptions>,
         end: LinkEnd,
     ) -> Result<Self, String> {
+        if let Some(options) = udp {
+            options.check()?;
+        }
         match (kind, afxdp) {
-            (None | Some(CarrierKind::Udp), None) => {
-                let options = udp.unwrap_or_default();
-                options.check()?;
-                Ok(Self::Udp(options))
+            (None | Some(CarrierKind::Udp), None) => Ok(Self::Udp(udp.unwrap_or_default())),
+            (Some(CarrierKind::Afxdp), Some(table)) => {
+                let config = table.check(end)?;
+                if udp.is_some() && config.fallback.is_none() {
+                    return Err(
+                        "a table udp wants carrier = \"udp\", or fallback = true in the table afxdp".to_owned(),
+                    );
+                }
+                let fallback = config.fallback.map(|plain| udp.unwrap_or(plain));
+                Ok(Self::Xdp(XdpConfig { fallback, ..config }))
             }
-            (Some(CarrierKind::Afxdp), _) if udp.is_some() => Err("a table udp wants carrier = \"udp\"".to_owned()),
-            (Some(CarrierKind::Afxdp), Some(table)) => table.check(end).map(Self::Xdp),
             (Some(CarrierKind::Afxdp), None) => {
                 Err("carrier = \"afxdp\" wants a table afxdp with interface, queue, mode, frames, fallback".to_owned())
             }
@@ -81,7 +88,9 @@ impl CarrierConfig {
         let Self::Xdp(config) = self else { return Ok(None) };
         match xdp::probe(config, end) {
             Ok(line) => Ok(Some(line)),
-            Err(error) if config.fallback => Ok(Some(format!("no AF_XDP, a UDP socket would take its place: {error}"))),
+            Err(error) if config.fallback.is_some() => {
+                Ok(Some(format!("no AF_XDP, a UDP socket would take its place: {error}")))
+            }
             Err(error) => Err(error),
         }
     }
@@ -111,11 +120,13 @@ impl Carrier {
                     tracing::info!("{xdp}");
                     Ok(Self::Xdp(xdp))
                 }
-                Err(error) if config.fallback => {
+                Err(error) => {
+                    let Some(options) = &config.fallback else {
+                        return Err(error);
+                    };
                     tracing::warn!("no AF_XDP, a UDP socket takes its place: {error}");
-                    Self::open_udp(&UdpOptions::default(), end)
+                    Self::open_udp(options, end)
                 }
-                Err(error) => Err(error),
             },
         }
     }
@@ -257,10 +268,41 @@ mod tests {
 
     #[test]
     fn a_udp_socket_takes_the_place_of_af_xdp_where_the_config_allows_it() {
-        let (config, end) = impossible(true);
-        let carrier = Carrier::open(&config, end).unwrap();
-        assert!(matches!(carrier, Carrier::Udp(_)));
-        assert_ne!(carrier.local_addr().unwrap().port(), 0);
+        let (_, end) = impossible(true);
+        let options = UdpOptions {
+            receive_buffer_bytes: Some(40_000),
+            ..UdpOptions::default()
+        };
+        for (udp, buffer) in [
+            (None, None),
+            (Some(options), Some("receive_buffer_bytes=80000 (wanted 40000)")),
+        ] {
+            let config = CarrierConfig::check(Some(CarrierKind::Afxdp), Some(&table(true)), udp, end).unwrap();
+            let carrier = Carrier::open(&config, end).unwrap();
+            assert_ne!(carrier.local_addr().unwrap().port(), 0);
+            let Carrier::Udp(socket) = carrier else {
+                panic!("a UDP socket");
+            };
+            let readback = socket.readback().to_string();
+            assert!(readback.contains(buffer.unwrap_or("")), "{readback}");
+        }
+    }
+
+    #[test]
+    fn options_of_udp_stand_beside_af_xdp_where_sockets_may_take_its_place() {
+        let (_, end) = impossible(true);
+        let check = |fallback, udp| CarrierConfig::check(Some(CarrierKind::Afxdp), Some(&table(fallback)), udp, end);
+        let error = check(false, Some(UdpOptions::default())).unwrap_err();
+        assert_eq!(
+            error,
+            "a table udp wants carrier = \"udp\", or fallback = true in the table afxdp"
+        );
+        let wrong = UdpOptions {
+            receive_buffer_bytes: Some(0),
+            ..UdpOptions::default()
+        };
+        let error = check(true, Some(wrong)).unwrap_err();
+        assert!(error.starts_with("udp: receive_buffer_bytes = 0"), "{error}");
     }
 
     #[test]

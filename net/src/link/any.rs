@@ -152,11 +152,19 @@ impl LinkConfig {
     /// # Errors
     /// One cannot, and nothing may take its place.
     pub fn probe(&self) -> Result<Vec<String>, SetupError> {
-        let Self::Ltp(config) = self else { return Ok(Vec::new()) };
-        let first = config.carrier.probe(config.end)?;
-        let second = config.second.map(|second| second.carrier.probe(second.end));
-        let second = second.transpose()?.flatten();
-        Ok(first.into_iter().chain(second).collect())
+        let ways = match self {
+            Self::Tcp(_) => [None, None],
+            Self::Ltp(config) => {
+                let second = config.second.map(|second| (second.carrier, second.end));
+                [Some((config.carrier, config.end)), second]
+            }
+            Self::Roce(config) => [Some((config.carrier, config.ports_as_end())), None],
+        };
+        let mut lines = Vec::new();
+        for (carrier, end) in ways.into_iter().flatten() {
+            lines.extend(carrier.probe(end)?);
+        }
+        Ok(lines)
     }
 
     /// Which end it is, and where.

@@ -511,8 +511,8 @@ mod tests {
             (
                 LTP,
                 "carrier = \"afxdp\"\n[udp]\nsend_buffer_bytes = 1\n[afxdp]\ninterface = \"lo\"\nqueue = 0\nmode = \"copy\"\n\
-                 neighbour = \"kernel\"\nframes = 64\nfallback = true",
-                "a table udp wants carrier = \"udp\"",
+                 neighbour = \"kernel\"\nframes = 64\nfallback = false",
+                "a table udp wants carrier = \"udp\", or fallback = true",
             ),
             (LTP, "user = \"gate1\"", "for TCP alone: user and password"),
             (LTP, "password = \"secret\"", "for TCP alone: user and password"),

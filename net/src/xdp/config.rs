@@ -5,6 +5,7 @@ use super::interface::InterfaceName;
 use super::memory::FRAME_LENGTH;
 use super::queue::Queue;
 use crate::link::LinkEnd;
+use crate::options::UdpOptions;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 
@@ -44,8 +45,8 @@ pub struct XdpConfig {
     pub frames: u32,
     /// Frames lie in huge pages.
     pub huge_pages: bool,
-    /// Where AF_XDP cannot be had, UDP sockets take its place.
-    pub fallback: bool,
+    /// Where AF_XDP cannot be had, UDP sockets with these options take its place.
+    pub fallback: Option<UdpOptions>,
 }
 
 /// Who moves the bytes between card and frames.
@@ -103,7 +104,7 @@ impl XdpTable {
             neighbour,
             frames: self.frames,
             huge_pages: self.huge_pages,
-            fallback: self.fallback,
+            fallback: self.fallback.then(UdpOptions::default),
         };
         check_address(end).map_err(|what| format!("afxdp: {what}"))?;
         Ok(config)

@@ -33,6 +33,8 @@ pub(super) struct Session {
     retry_interval: Duration,
     /// How long the initiator waits after the next refusal.
     refused_interval: Duration,
+    /// The call that waits for its answer was refused already: further refusals of it change nothing.
+    is_call_refused: bool,
     reply: Reply,
 }
 
@@ -43,7 +45,8 @@ pub enum State {
     Listening,
     /// Initiator: waits for the answer to the first step.
     Negotiating,
-    /// Initiator: waits for the answer to the second step.
+    /// Initiator: waits for the answer to the second step. Acceptor: has given it, and waits for a first sign that the
+    /// initiator agrees.
     Establishing,
     /// The session is up.
     Up,
@@ -127,6 +130,7 @@ impl Session {
             retry_at: NEVER,
             retry_interval: RETRY_FIRST,
             refused_interval: RETRY_REFUSED_FIRST,
+            is_call_refused: false,
             reply: Reply::None,
         };
         if role == Role::Initiator {
@@ -187,11 +191,24 @@ impl Session {
         self.retry_interval = RETRY_FIRST;
     }
 
-    /// Begins a new attempt after a refusal that a person has to look at: later each time, because the other end may have
-    /// believed to be up meanwhile.
+    /// Begins a new attempt after a refusal that a person has to look at.
     fn negotiate_after_refusal(&mut self, now: Timestamp) {
-        self.negotiate(now + self.refused_interval);
+        let at = self.after_refusal(now);
+        self.negotiate(at);
+    }
+
+    /// The initiator's call is refused by what may be nobody's word: an answer to it still counts, and the next one is later.
+    fn call_later(&mut self, now: Timestamp) {
+        if !core::mem::replace(&mut self.is_call_refused, true) {
+            self.retry_at = self.after_refusal(now);
+        }
+    }
+
+    /// When the initiator calls again after a refusal: later each time.
+    fn after_refusal(&mut self, now: Timestamp) -> Timestamp {
+        let at = now + self.refused_interval;
         self.refused_interval = Duration((2 * self.refused_interval.0).min(RETRY_REFUSED_LAST.0));
+        at
     }
 
     /// What the key of this session is made of.
@@ -374,12 +391,11 @@ impl Session {
             return Outcome::Stale;
         }
         let refusal = refuse.refusal();
-        match (self.role, refusal) {
-            // Perhaps nobody's word: the attempt goes on.
-            _ if is_unproven(refusal) => {}
+        match (self.role, self.state) {
             (Role::Acceptor, _) => self.state = State::Listening,
+            (Role::Initiator, State::Negotiating) if is_unproven(refusal) => self.call_later(now),
             // The acceptor restarted between the steps.
-            (Role::Initiator, Refusal::UnknownNegotiation) => self.negotiate(now + RETRY_FIRST),
+            (Role::Initiator, _) if refusal == Refusal::UnknownNegotiation => self.negotiate(now + RETRY_FIRST),
             (Role::Initiator, _) => self.negotiate_after_refusal(now),
         }
         Outcome::RefusedByPeer(refusal)
@@ -459,6 +475,7 @@ impl Session {
             return self.poll_reply(standing, out);
         }
         self.schedule_retry(now);
+        self.is_call_refused = false;
         let negotiate = Negotiate {
             initiator_nonce: U64::new(self.initiator_nonce),
             key_id: U32::new(self.terms.key_id),

@@ -42,7 +42,7 @@ impl RocePort {
                     peer.set_class(class);
                     Ok(Self::Xdp(Box::new(peer)))
                 }
-                Err(error) if xdp.fallback => {
+                Err(error) if xdp.fallback.is_some() => {
                     tracing::warn!("no AF_XDP, a UDP socket takes its place: {error}");
                     socket()
                 }

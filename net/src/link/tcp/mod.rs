@@ -9,8 +9,9 @@
 //! initiator                                    acceptor
 //!   L  login, next S number wanted     ──────▶   checks the name, the password, and that its ring reaches back
 //!                                      ◀──────   A  accepted from that number
-//!                                      ◀──────   U  RequestsReceived: how many U messages it has; up
-//!   up; U messages from there on       ──────▶
+//!                                      ◀──────   U  RequestsReceived: how many U messages it has
+//!   up; U  RequestsReceived            ──────▶   up
+//!   U messages from there on           ──────▶
 //!                                      ◀──────   S messages from the number asked for
 //!   U  RequestsReceived                ◀─────▶   U  RequestsReceived: after a quarter window, and with heartbeats
 //! ```
@@ -76,8 +77,6 @@ pub struct TcpLink {
     inbox: Inbox,
     /// What `flush` found and the next `poll` tells.
     failed: Option<DownReason>,
-    /// A link that was replaced is down and up again: the second event.
-    up_again: bool,
     /// Why the link could not come up, as last told: one reason is told once, however many attempts fail by it.
     told: Option<DownReason>,
     /// Whom this end refused last.
@@ -111,6 +110,8 @@ enum State {
     LoggingIn,
     /// Initiator: accepted; the acceptor has not said yet where to go on.
     Accepted,
+    /// Acceptor: has said where to go on; the initiator has not shown yet that it does.
+    Answered,
     /// Numbers are agreed.
     Up,
 }
@@ -171,7 +172,6 @@ impl TcpLink {
                 ack_after: config.timing.heartbeat,
             },
             failed: None,
-            up_again: false,
             told: None,
             refused: None,
             counters: LinkCounters::default(),
@@ -203,9 +203,6 @@ impl TcpLink {
 
     /// What happened but for messages.
     fn poll_change(&mut self, now: Timestamp) -> Option<LinkEvent> {
-        if std::mem::take(&mut self.up_again) {
-            return Some(self.up());
-        }
         if let Some(reason) = self.failed.take() {
             return self.down(now, reason);
         }
@@ -275,10 +272,9 @@ impl TcpLink {
         self.adopt(now, candidate);
         if replaces {
             self.counters.downs += 1;
-            self.up_again = true;
             return Some(LinkEvent::Down(DownReason::Replaced));
         }
-        Some(self.up())
+        None
     }
 
     /// Acceptor: whether it is the peer that wants to log in, for this session.
@@ -316,7 +312,7 @@ impl TcpLink {
         let next = SequenceNumber(login.sequence);
         let length = session.accept(now, self.config.session, next, self.control.room());
         self.control.commit(length);
-        self.live = Some(Live::new(now, peer, stream, Session::Server(session), State::Up));
+        self.live = Some(Live::new(now, peer, stream, Session::Server(session), State::Answered));
         self.acknowledge(now);
     }
 
@@ -430,7 +426,7 @@ impl TcpLink {
         let Some(live) = &mut self.live else { return Ok(None) };
         while let Some((packet, length)) = parse(self.input.bytes()).map_err(|_| DownReason::Malformed)? {
             let event = match (live.state, live.session.on_packet(now, packet)?) {
-                (_, Incoming::Nothing) => None,
+                (State::LoggingIn | State::Accepted | State::Up, Incoming::Nothing) => None,
                 (State::LoggingIn, Incoming::Accepted) => {
                     live.state = State::Accepted;
                     None
@@ -441,6 +437,12 @@ impl TcpLink {
                     live.state = State::Up;
                     live.progress = now;
                     Some(LinkEvent::Up)
+                }
+                // The packet itself is for the next call.
+                (State::Answered, _) => {
+                    live.state = State::Up;
+                    live.progress = now;
+                    return Ok(Some(self.up()));
                 }
                 (State::Up, Incoming::Ack(count)) => {
                     if self.outbox.on_ack(count)? {
@@ -463,7 +465,11 @@ impl TcpLink {
             self.input.consume(length);
             match event {
                 None => {}
-                Some(LinkEvent::Up) => return Ok(Some(self.up())),
+                Some(LinkEvent::Up) => {
+                    // The acceptor waits for a sign of it.
+                    self.acknowledge(now);
+                    return Ok(Some(self.up()));
+                }
                 Some(event) => return Ok(Some(event)),
             }
         }

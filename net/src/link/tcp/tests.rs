@@ -249,6 +249,9 @@ impl Raw {
         let mut out = [0; MAX_PACKET_LENGTH];
         let length = write_login_request(&login, &mut out);
         raw.write(&out[..length]);
+        // The first sign that it goes on.
+        let length = write_client_heartbeat(&mut out);
+        raw.write(&out[..length]);
         let ups = acceptor.link.counters().ups;
         for _ in 0..TURNS_MAX {
             acceptor.turn();
@@ -554,6 +557,31 @@ fn a_new_login_takes_the_place_of_a_connection_that_is_up() {
     let replaced = LinkEvent::Down(DownReason::Replaced);
     assert_eq!(acceptor.events, [LinkEvent::Up, replaced, LinkEvent::Up]);
     assert_eq!(acceptor.received, [&b"first"[..], b"second"]);
+}
+
+#[test]
+fn an_acceptor_is_up_with_the_first_packet_after_the_login_and_not_before() {
+    let (mut initiator, mut acceptor) = End::pair();
+    acceptor.send(b"report");
+    acceptor.sync();
+    turns_until(&mut initiator, &mut acceptor, |_, b| b.link.live.is_some());
+    turns(&mut acceptor, 20);
+    assert_eq!(acceptor.link.view().state, LinkState::Agreeing);
+    assert!(acceptor.events.is_empty() && acceptor.link.counters().sent == 0);
+    // Time stands still, so that no heartbeat is due: the initiator says at once that it is up.
+    let (at, there) = (initiator.now, acceptor.now);
+    for _ in 0..TURNS_MAX {
+        (initiator.now, acceptor.now) = (at, there);
+        initiator.turn();
+        acceptor.turn();
+        if !initiator.received.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(initiator.received, [b"report"]);
+    for end in [&initiator, &acceptor] {
+        assert_eq!(end.events, [LinkEvent::Up]);
+    }
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl Connection {
         let (header, payload, first) = self.open(datagram)?;
         let ack = self.plausible_ack(header.ack).ok_or(Dropped::FalseAck)?;
         let body = Body::read(header.kind, payload, self.config.max_message)?;
+        self.confirm();
         if self.config.takes_single && matches!(body, Body::Packed(_)) {
             return Ok(self.refuse_packed(time));
         }

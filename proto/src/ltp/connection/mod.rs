@@ -128,7 +128,10 @@ impl Connection {
     /// How far this end is with its handshake.
     #[must_use]
     pub const fn state(&self) -> State {
-        self.session.state()
+        match self.session.state() {
+            State::Up if !self.is_up() => State::Establishing,
+            state => state,
+        }
     }
 
     /// The epoch of the session that is up.
@@ -142,10 +145,10 @@ impl Connection {
         self.refused.take()
     }
 
-    /// Whether a session is up.
+    /// Whether a session is up: both ends agree to it.
     #[must_use]
     pub const fn is_up(&self) -> bool {
-        self.peer.is_some()
+        matches!(&self.peer, Some(peer) if peer.is_confirmed)
     }
 
     /// Takes a message over and gives its number. It leaves once the watermark has reached `position`, and stays in the
@@ -182,7 +185,7 @@ impl Connection {
 
     /// As [`poll_event`](Self::poll_event), and messages wait.
     pub fn poll_change(&mut self) -> Option<Event> {
-        let current = if self.peer.is_some() { self.generation } else { 0 };
+        let current = if self.is_up() { self.generation } else { 0 };
         if self.announced != current || current == 0 {
             return self.next_change(current);
         }
@@ -200,13 +203,13 @@ impl Connection {
 
     /// Whether the owner knows of the session that is up.
     const fn has_told_all(&self) -> bool {
-        self.peer.is_some() && self.announced == self.generation
+        self.is_up() && self.announced == self.generation
     }
 
     /// Whether the peer gets again what it lost, and new messages wait for that.
     #[must_use]
     pub const fn is_recalling(&self) -> bool {
-        self.peer.is_some() && self.sending.is_recalling()
+        self.is_up() && self.sending.is_recalling()
     }
 
     /// Brings back a message that [`Event::Recall`] asked for. What was asked for in an earlier session, and is not wanted
@@ -369,19 +372,36 @@ impl Connection {
         }
         self.peer = Some(peer);
         self.generation += 1;
-        self.last_failure = None;
-        self.counters.ups += 1;
         self.rtt.start(Duration(establish.ack_delay_ns.get().into()));
         self.receiving.start();
         self.sending.begin(establish.next_expected.get());
         // It may be less than before: then the peer has lost its machine.
         self.peer_durable = establish.durable.get().min(self.sending.base());
+        if self.role == Role::Initiator {
+            self.confirm();
+            // The acceptor waits for a sign of it.
+            if let Some(peer) = &mut self.peer {
+                peer.ack_at = time;
+            }
+        }
+    }
+
+    /// The other end agrees to the session.
+    const fn confirm(&mut self) {
+        if let Some(peer) = &mut self.peer
+            && !core::mem::replace(&mut peer.is_confirmed, true)
+        {
+            self.last_failure = None;
+            self.counters.ups += 1;
+        }
     }
 
     fn end(&mut self, reason: DownReason) {
+        if self.is_up() {
+            self.down = Some(reason);
+            self.counters.downs += 1;
+        }
         self.peer = None;
-        self.down = Some(reason);
-        self.counters.downs += 1;
     }
 
     /// This end refuses somebody.
@@ -392,13 +412,16 @@ impl Connection {
 
     /// A session ends, or does not come about: that is told once for each reason.
     fn failed(&mut self, reason: DownReason) {
-        if self.peer.is_some() {
-            self.end(reason);
-        } else if self.down.is_some() {
-            // The owner has yet to be told of what came first.
-            return;
-        } else if !self.last_failure.is_some_and(|last| last.is_like(reason)) {
-            self.down = Some(reason);
+        let was_up = self.is_up();
+        self.end(reason);
+        if !was_up {
+            if self.down.is_some() {
+                // The owner has yet to be told of what came first.
+                return;
+            }
+            if !self.last_failure.is_some_and(|last| last.is_like(reason)) {
+                self.down = Some(reason);
+            }
         }
         self.last_failure = Some(reason);
     }

@@ -24,7 +24,7 @@ impl Connection {
         }
         if self.peer.as_ref().is_some_and(|peer| peer.silence >= peer.silence_max) {
             self.session.end(time);
-            self.end(DownReason::Silence);
+            self.failed(DownReason::Silence);
         }
         let length = if self.peer.is_some() {
             self.poll_session(time, watermark, out)

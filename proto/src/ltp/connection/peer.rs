@@ -10,6 +10,9 @@ use types::{Duration, Timestamp};
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Peer {
+    /// This end knows that the other one agrees to the session. The initiator does from the beginning; the acceptor has the
+    /// last word of the handshake, and learns it from the first datagram of the session.
+    pub(super) is_confirmed: bool,
     pub(super) send_tag: u32,
     pub(super) receive_tag: u32,
     /// `None` without a key.
@@ -56,6 +59,7 @@ impl Peer {
         let heartbeat = Duration::from_micros(establish.heartbeat_us.get().into());
         let interval = heartbeat.max(config.heartbeat).min(Config::HEARTBEAT_MAX);
         Self {
+            is_confirmed: false,
             send_tag,
             receive_tag,
             authenticator,

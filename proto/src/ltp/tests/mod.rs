@@ -509,10 +509,12 @@ fn numbers_wrap_on_the_wire_and_not_in_memory() {
 
 /// What both ends say when the handshake fails: the initiator, the acceptor.
 fn refusal(mut pair: Pair) -> (DownReason, DownReason) {
-    pair.run_for(Duration::from_millis(450));
+    // Refused at 0, 0.1, 0.3 and 0.7 s.
+    pair.run_for(Duration::from_secs(1));
     assert!(pair.ends.iter().all(|end| !end.is_up()));
     // Attempts go on, and the owner is told once.
-    assert!(pair.kinds_sent(INITIATOR).len() >= 4);
+    let calls = pair.kinds_sent(INITIATOR).into_iter();
+    assert_eq!(calls.filter(|kind| *kind == Kind::Negotiate).count(), 4);
     let [first, second] = [INITIATOR, ACCEPTOR].map(|end| down_reasons(&pair.events[end]));
     assert_eq!((first.len(), second.len()), (1, 1));
     (first[0], second[0])
@@ -578,6 +580,76 @@ fn an_old_incarnation_cannot_take_the_session_from_a_newer_one() {
     assert_eq!(down_reasons(&old.events[INITIATOR]), [DownReason::RefusedByPeer(stale)]);
     assert!(old.ends[ACCEPTOR].is_up());
     assert_eq!(old.counters(ACCEPTOR).refusals, 1);
+}
+
+/// Negotiate, refused for its key: what is forged in the acceptor's place, and what its good answer does then.
+#[test]
+fn a_forged_refusal_does_not_keep_the_good_answer_out_and_puts_the_next_call_off_once() {
+    let mut pair = Pair::new();
+    pair.loses = |_, _| true;
+    pair.turn(INITIATOR);
+    let (.., call) = pair.sent[0].clone();
+    let Ok((wire::Step::Negotiate(negotiate), _)) = wire::decode_handshake(&call) else {
+        panic!("the first step");
+    };
+    let refuse = wire::Refuse::new(negotiate.initiator_nonce.get(), 0, Refusal::Key { given: 0, held: 3 });
+    let mut forged = [0; 256];
+    let length = wire::emit(&mut forged, Kind::Refuse, &refuse);
+    for _ in 0..50 {
+        pair.ends[INITIATOR].on_datagram(pair.now, &forged[..length]);
+    }
+    let next = pair.ends[INITIATOR].poll_timeout().unwrap();
+    assert_eq!(next.since(pair.now), Duration::from_millis(100));
+    pair.loses = |_, _| false;
+    pair.ends[ACCEPTOR].on_datagram(pair.now, &call);
+    pair.run_for(Duration::from_millis(1));
+    assert!(pair.ends.iter().all(Connection::is_up));
+}
+
+/// Whatever reason a peer gives, an end whose session it ends goes on: the initiator calls, the acceptor listens.
+#[test]
+fn a_session_that_is_refused_for_any_reason_comes_up_again() {
+    for number in 0..20 {
+        for end in [INITIATOR, ACCEPTOR] {
+            let mut pair = Pair::new();
+            pair.run_for(Duration::from_millis(1));
+            let established = pair
+                .sent
+                .iter()
+                .find_map(|(.., datagram)| match wire::decode_handshake(datagram) {
+                    Ok((wire::Step::Established(established), _)) => Some(*established),
+                    _ => None,
+                });
+            let established = established.unwrap();
+            let (first, second) = (established.initiator_nonce.get(), established.acceptor_nonce.get());
+            let refuse = wire::Refuse::new(first, second, Refusal::from_wire(number, 1, 2));
+            let mut bytes = [0; 256];
+            let length = wire::emit(&mut bytes, Kind::Refuse, &refuse);
+            pair.ends[end].on_datagram(pair.now, &bytes[..length]);
+            assert!(!pair.ends[end].is_up());
+            pair.run_for(Duration::from_secs(1));
+            assert!(pair.ends.iter().all(Connection::is_up), "reason {number}");
+        }
+    }
+}
+
+#[test]
+fn an_acceptor_is_up_with_the_first_datagram_of_the_session_and_not_before() {
+    let mut pair = Pair::new();
+    pair.loses = |to, datagram| to == ACCEPTOR && !wire::is_handshake(datagram);
+    let up = pair.run_until(pair.now + Duration::from_millis(1), |pair| pair.ends[INITIATOR].is_up());
+    assert!(up.is_some());
+    pair.run_for(Duration::from_millis(1));
+    assert!(!pair.ends[ACCEPTOR].is_up() && pair.events[ACCEPTOR].is_empty());
+    assert_eq!(pair.ends[ACCEPTOR].state(), State::Establishing);
+    pair.loses = |_, _| false;
+    let confirmed = pair.run_until(pair.now + Duration::from_millis(6), |pair| pair.ends[ACCEPTOR].is_up());
+    assert!(confirmed.is_some(), "by a heartbeat at the latest");
+    // Without a loss, it is an acknowledgement that the initiator sends at once.
+    let mut pair = Pair::new();
+    let took = pair.run_until(pair.now + Duration::from_millis(1), |pair| pair.ends[ACCEPTOR].is_up());
+    assert!(took.is_some_and(|took| took < Duration(7 * LATENCY.0)), "{took:?}");
+    assert_eq!(pair.counters(ACCEPTOR).ups, 1);
 }
 
 #[test]
