@@ -228,10 +228,17 @@ fn wrong_use_is_told_apart_from_failure() {
         &["--link", "tcp-untuned", "--rto-min", "lowest"],
         &["--link", "ltp", "--rto-min", "default"],
         &["--all", "--connect", "localhost:7300"],
+        &["--all", "--cpu", "0,1,2"],
+        &["--all", "--connect", "127.0.0.1:1", "--cpu", "0,1"],
+        &["--listen", "127.0.0.1:0", "--cpu", "0,1"],
     ] {
         assert_eq!(lat(args).status.code(), Some(2), "{args:?}");
     }
     let failed = lat(&["--link", "udp", "--cpu", "1023"]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&failed.stderr).contains("1023"));
+    let short = lat(&["--link", "udp", "--seconds", "0.000000001"]);
+    assert_eq!(short.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&short.stderr);
+    assert!(errors.contains("more seconds"), "{errors}");
 }

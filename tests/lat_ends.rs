@@ -110,6 +110,13 @@ fn a_plan_beyond_the_limits_is_refused_and_the_listener_serves_on() {
         let answer = answer_to(&listener, &line);
         assert!(answer.contains("Refused") && answer.contains(reason), "{answer}");
     }
+    // What it says of a long line is short.
+    let answer = answer_to(&listener, format!("\"{}\"\n", "x".repeat(100_000)).as_bytes());
+    assert!(
+        answer.contains("of this version") && answer.len() < 1_000,
+        "{}",
+        answer.len()
+    );
     json(&["--link", "udp", "--connect", &listener.address, "--seconds", "0.1"]);
 }
 

@@ -97,12 +97,13 @@ const ROUNDS: u64 = 3;
 impl Args {
     /// Ends the program with status 2 where the options make no sense together.
     pub(super) fn check_or_exit(&self) {
-        if self.listen.is_some() {
-            return;
-        }
-        let why = self
-            .foreign_option()
-            .or_else(|| self.rungs().iter().find_map(|rung| self.plan(*rung).check().err()));
+        let why = match self.listen {
+            Some(_) => self.too_many_cpus(),
+            None => self
+                .foreign_option()
+                .or_else(|| self.too_many_cpus())
+                .or_else(|| self.rungs().iter().find_map(|rung| self.plan(*rung).check().err())),
+        };
         if let Some(why) = why {
             let mut command = Self::augment_args(Command::new("tickgate lat"));
             command.error(ErrorKind::ArgumentConflict, why).exit();
@@ -122,6 +123,16 @@ impl Args {
         .into_iter()
         .find(|(is_foreign, ..)| *is_foreign)
         .map(|(_, option, links)| format!("{option} is of {links}: {} has no such option", link.name()))
+    }
+
+    /// More CPUs than this process has ends.
+    fn too_many_cpus(&self) -> Option<String> {
+        let ends = if self.listen.or(self.connect).is_some() { 1 } else { 2 };
+        let how = [
+            "give the CPU of this end: --cpu N",
+            "give one CPU or two: --cpu NEAR,FAR",
+        ];
+        (self.cpu.len() > ends).then(|| how[ends - 1].to_owned())
     }
 
     /// What is measured, in the order of the ladder.

@@ -28,6 +28,9 @@ const ENDED: u64 = 1;
 /// Longest line: a histogram is some tens of kilobytes.
 const LINE_BYTES: usize = 1 << 20;
 
+/// Longest reason why a line makes no sense: whoever connects may send anything.
+const REASON_CHARS: usize = 200;
+
 /// How long to wait for the other end to take the connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
@@ -98,6 +101,8 @@ impl Control {
         loop {
             if let Some(end) = self.input.bytes().iter().position(|&byte| byte == b'\n') {
                 let value = serde_json::from_slice(&self.input.bytes()[..end]).map_err(|error| {
+                    // It quotes what came, which may be long.
+                    let error = error.to_string().chars().take(REASON_CHARS).collect::<String>();
                     Failure::new(format_args!(
                         "the other end is no `tickgate lat` of this version: {error}"
                     ))

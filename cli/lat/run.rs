@@ -207,6 +207,11 @@ fn add(tally: &mut Tally, near: NearCounts, far: &FarCounts, is_whole: bool) -> 
     let before = tally.arrived;
     let sent = near.sent;
     tally.add(near, far, is_whole);
+    if is_whole && sent == 0 {
+        return Err(Cut::Link(Failure::new(
+            "the time was over before one message was sent; more seconds",
+        )));
+    }
     if is_whole && tally.arrived == before {
         return Err(Cut::Link(Failure::new(format_args!(
             "of {sent} messages none arrived; do firewalls let them through?"

@@ -9,6 +9,7 @@ use crate::xdp::XdpTable;
 use proto::ltp::{Config, HeaderForm, Redundancy};
 use proto::soup::{Password, SessionName, UserName};
 use serde::Deserialize;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use types::{Duration, SessionId};
 
@@ -264,6 +265,7 @@ impl LinkTable {
     /// # Errors
     /// What is wrong, for people.
     pub fn carrier(&self, end: LinkEnd) -> Result<CarrierConfig, String> {
+        check_address(first_key(end), end)?;
         CarrierConfig::check(self.carrier, self.afxdp.as_ref(), self.udp, end)
     }
 }
@@ -287,28 +289,54 @@ fn refuse(transport: &str, keys: &[(&str, bool)]) -> Result<(), String> {
     }
 }
 
-/// What no link can be built with: a session without a number, a peer without a port, one way given as two.
+/// What no link can be built with: a session without a number, an address that is nobody's, one way given as two.
 fn check_ends(session: SessionId, end: LinkEnd, second: Option<LinkEnd>) -> Result<(), String> {
     if session.0 == 0 {
         return Err("session must be above 0".to_owned());
     }
-    let peer_of = |end| match end {
-        LinkEnd::Connect { peer, .. } => Some(peer),
-        LinkEnd::Listen { .. } => None,
-    };
-    let (first, other) = (peer_of(end), second.and_then(peer_of));
-    for (key, peer) in [("peer", first), ("second_peer", other)] {
-        if peer.is_some_and(|peer| peer.port() == 0) {
-            return Err(format!("{key} must have a port above 0"));
-        }
-    }
-    if first.is_some() && first == other {
-        return Err("second_peer must be another address than peer".to_owned());
+    check_address(first_key(end), end)?;
+    let Some(second) = second else { return Ok(()) };
+    check_address(second_key(end), second)?;
+    let (one, other) = (address(end), address(second));
+    let is_any = [one, other].iter().any(|address| address.ip().is_unspecified());
+    if one.port() == other.port() && one.port() != 0 && (one.ip() == other.ip() || is_any) {
+        let (first, second) = (first_key(end), second_key(end));
+        return Err(format!("{second} must be another address than {first}"));
     }
     Ok(())
 }
 
-/// The key that the second path of this end has in a config.
+/// An end is at, and calls, one host.
+fn check_address(key: &str, end: LinkEnd) -> Result<(), String> {
+    let (address, is_peer) = (address(end), matches!(end, LinkEnd::Connect { .. }));
+    let ip = address.ip();
+    let is_broadcast = ip == IpAddr::from(Ipv4Addr::BROADCAST);
+    if ip.is_multicast() || is_broadcast || (is_peer && ip.is_unspecified()) {
+        return Err(format!("{key} = {address} must be the address of one host"));
+    }
+    if is_peer && address.port() == 0 {
+        return Err(format!("{key} must have a port above 0"));
+    }
+    Ok(())
+}
+
+/// The address that a config gives for an end.
+const fn address(end: LinkEnd) -> SocketAddr {
+    match end {
+        LinkEnd::Connect { peer, .. } => peer,
+        LinkEnd::Listen { local } => local,
+    }
+}
+
+/// The key that this end has in a config.
+const fn first_key(end: LinkEnd) -> &'static str {
+    match end {
+        LinkEnd::Connect { .. } => "peer",
+        LinkEnd::Listen { .. } => "listen",
+    }
+}
+
+/// The key that its second path has there.
 const fn second_key(end: LinkEnd) -> &'static str {
     match end {
         LinkEnd::Connect { .. } => "second_peer",
@@ -321,7 +349,6 @@ mod tests {
     use super::*;
     use crate::link::RoceOperation;
     use crate::options::QuickAck;
-    use std::net::SocketAddr;
 
     const LTP: &str = "transport = \"ltp\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n";
     const TCP: &str = "transport = \"tcp\"\nwindow_messages = 64\nheartbeat_ms = 10\ndead_after_ms = 500\n\
@@ -657,6 +684,45 @@ mod tests {
             assert_eq!(check(3, 7201), Ok(()));
             assert_eq!(check(0, 7201).unwrap_err(), "session must be above 0");
             assert_eq!(check(3, 0).unwrap_err(), "peer must have a port above 0");
+        }
+        let ltp = |end: LinkEnd, second: Option<LinkEnd>| {
+            let paths = if second.is_some() { "redundancy = \"paths\"" } else { "" };
+            let table: Table = toml::from_str(&format!("{LTP}{paths}")).unwrap();
+            let nowhere = Path::new("/nowhere");
+            let link = table.venue.check(&table.link, SessionId(3), 64, end, second, nowhere);
+            link.map(|_| ())
+        };
+        let connect = |peer: &str| LinkEnd::Connect {
+            peer: peer.parse().unwrap(),
+            local: None,
+        };
+        let listen = |local: &str| LinkEnd::Listen {
+            local: local.parse().unwrap(),
+        };
+        for nobody in [
+            "0.0.0.0:7201",
+            "[::]:7201",
+            "224.0.0.1:7201",
+            "255.255.255.255:7201",
+            "[ff02::1]:7201",
+        ] {
+            let error = ltp(connect(nobody), None).unwrap_err();
+            assert_eq!(error, format!("peer = {nobody} must be the address of one host"));
+            let error = ltp(connect("10.0.0.1:7201"), Some(connect(nobody))).unwrap_err();
+            assert!(error.starts_with("second_peer = "), "{error}");
+            // All addresses of a host are a place to listen.
+            let is_any = nobody.starts_with('0') || nobody.starts_with("[::]");
+            assert_eq!(ltp(listen(nobody), None).is_ok(), is_any, "{nobody}");
+        }
+        for (second, is_another) in [
+            ("10.0.0.1:7201", false),
+            ("0.0.0.0:7201", false),
+            ("10.0.0.1:7202", true),
+            ("10.0.0.2:7201", true),
+        ] {
+            let checked = ltp(listen("10.0.0.1:7201"), Some(listen(second)));
+            let wrong = "second_listen must be another address than listen".to_owned();
+            assert_eq!(checked, if is_another { Ok(()) } else { Err(wrong) }, "{second}");
         }
         for (good, empty) in [("gate1", ""), ("secret", ""), ("secret", "  ")] {
             let error = read(&TCP.replace(good, empty), "", None).unwrap_err();

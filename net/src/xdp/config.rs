@@ -91,7 +91,13 @@ impl XdpTable {
                 return Err("afxdp: neighbour is missing: \"kernel\" or the MAC of the peer or router".to_owned());
             }
             (LinkEnd::Connect { .. }, Some("kernel")) => Neighbour::Kernel,
-            (LinkEnd::Connect { .. }, Some(mac)) => Neighbour::Static(mac.parse().map_err(named("neighbour"))?),
+            (LinkEnd::Connect { .. }, Some(text)) => {
+                let mac: Mac = text.parse().map_err(named("neighbour"))?;
+                if !mac.is_of_one_station() {
+                    return Err(format!("afxdp: neighbour = \"{text}\" must be the MAC of one station"));
+                }
+                Neighbour::Static(mac)
+            }
             (LinkEnd::Listen { .. }, None) => Neighbour::Learnt,
             (LinkEnd::Listen { .. }, Some(_)) => {
                 return Err("afxdp: neighbour: a listening end learns it from its peer; leave it out".to_owned());
@@ -212,6 +218,14 @@ mod tests {
         refused(|table| table.frames = 131_072, "frames = 131072");
         refused(|table| table.interface = "an interface".to_owned(), "interface");
         refused(|table| table.neighbour = Some("02:00".to_owned()), "neighbour");
+        for nobody in ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "00:00:00:00:00:00"] {
+            let wrong = XdpTable {
+                neighbour: Some(nobody.to_owned()),
+                ..table()
+            };
+            let error = wrong.check(connect([10, 77, 0, 2])).unwrap_err();
+            assert!(error.ends_with("must be the MAC of one station"), "{error}");
+        }
         let listening = XdpTable {
             neighbour: None,
             ..table()

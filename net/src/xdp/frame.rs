@@ -110,6 +110,13 @@ impl Mac {
     }
 }
 
+impl Mac {
+    /// Whether frames to it go to one station, and not to a group, to all or to nobody.
+    pub(super) const fn is_of_one_station(self) -> bool {
+        self.0[0] & 1 == 0 && !matches!(self.0, [0, 0, 0, 0, 0, 0])
+    }
+}
+
 impl FromStr for Mac {
     type Err = &'static str;
 
