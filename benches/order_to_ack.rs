@@ -330,7 +330,7 @@ fn exchange(folder: &Path, clock: Clock) -> Outcome<(BenchExchange, SocketAddr)>
         .map_err(|error| error.to_string())?;
     let address = exchange.links().find_map(|(_, link)| match link {
         AnyLink::Ltp(link) => link.datagrams().local_addr().ok(),
-        AnyLink::Tcp(_) | AnyLink::Roce(_) => None,
+        _ => None,
     });
     let address = address.ok_or("the link listens")?;
     Ok((exchange, address))

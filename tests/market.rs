@@ -48,6 +48,8 @@ pub(crate) struct Market {
     venues: Vec<SocketAddr>,
     /// By shard: the addresses of gateway and exchange where the venue link is over RoCEv2.
     pub(crate) roce: Vec<[IpAddr; 2]>,
+    /// The RDMA devices that have these addresses, where it is by verbs.
+    devices: Option<[&'static str; 2]>,
     feed: SocketAddr,
     prices: SocketAddr,
     /// Where the two order clients hear the feed.
@@ -117,20 +119,31 @@ pub(crate) fn free_address() -> IpAddr {
 impl Market {
     /// A market of `shards` shards with the venue link over `transport`, its configs written.
     pub(crate) fn new(shards: usize, transport: &'static str) -> Self {
-        Self::with(shards, transport, false, None)
+        Self::with(shards, transport, false, None, None)
     }
 
     /// One with a recording.
     pub(crate) fn with_history() -> Self {
-        Self::with(1, "ltp", true, None)
+        Self::with(1, "ltp", true, None, None)
     }
 
     /// One of a single shard, with the exchange in another network namespace.
     pub(crate) fn in_namespaces(hosts: Hosts, transport: &'static str) -> Self {
-        Self::with(1, transport, false, Some(hosts))
+        Self::with(1, transport, false, Some(hosts), None)
     }
 
-    fn with(shards: usize, transport: &'static str, has_history: bool, hosts: Option<Hosts>) -> Self {
+    /// One of a single shard, with the venue link over RoCEv2 by these RDMA devices of gateway and exchange.
+    pub(crate) fn on_devices(devices: [(&'static str, IpAddr); 2]) -> Self {
+        Self::with(1, "roce", false, None, Some(devices))
+    }
+
+    fn with(
+        shards: usize,
+        transport: &'static str,
+        has_history: bool,
+        hosts: Option<Hosts>,
+        devices: Option<[(&'static str, IpAddr); 2]>,
+    ) -> Self {
         let fix = (0..shards).map(|_| free_port()).collect();
         let native = (0..shards).map(|_| free_port()).collect();
         let venues = (0..shards).map(|_| free_port()).collect::<Vec<_>>();
@@ -149,9 +162,13 @@ impl Market {
             native,
             client_link: free_port(),
             venues: venues.into_iter().map(|venue| on(there, venue)).collect(),
-            roce: (0..shards)
-                .map(|_| [here, there].map(|ip| ip.unwrap_or_else(free_address)))
-                .collect(),
+            roce: match devices {
+                Some(devices) => vec![devices.map(|(_, address)| address)],
+                None => (0..shards)
+                    .map(|_| [here, there].map(|ip| ip.unwrap_or_else(free_address)))
+                    .collect(),
+            },
+            devices: devices.map(|devices| devices.map(|(name, _)| name)),
             feed: on(there, free_port()),
             prices: on(here, free_port()),
             ticks: [on(here, free_port()), on(here, free_port())],
@@ -491,7 +508,11 @@ dead_after_ms = 500
         let [local, peer] = [self.roce[shard][end], self.roce[shard][1 - end]];
         match self.transport {
             "tcp" => format!("user = \"gate{session}\"\npassword = \"secret\"\n"),
-            "roce" => format!("roce = {{ local = \"{local}\", peer = \"{peer}\" }}\n"),
+            "roce" => {
+                let device = self.devices.map(|devices| format!(", device = \"{}\"", devices[end]));
+                let device = device.unwrap_or_default();
+                format!("roce = {{ local = \"{local}\", peer = \"{peer}\"{device} }}\n")
+            }
             _ => String::new(),
         }
     }

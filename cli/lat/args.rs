@@ -3,6 +3,7 @@
 use super::plan::{self, Header, IdleMode, LtpOptions, Mode, Plan, Redundancy, RtoMin, Rung};
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, Command};
+use net::link::DeviceName;
 use net::measure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -82,6 +83,11 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) key: bool,
 
+    /// The RDMA device of this end, for roce, roce-send and roce-read by verbs; the address of --listen or --connect is one of
+    /// its. Without it user space. The other end says for itself.
+    #[arg(long, value_name = "NAME", value_parser = device)]
+    pub(super) device: Option<DeviceName>,
+
     /// Write the histograms to this file, as a log that HdrHistogram's tools read.
     #[arg(long, value_name = "FILE")]
     pub(super) histogram: Option<PathBuf>,
@@ -101,6 +107,7 @@ impl Args {
             Some(_) => self.too_many_cpus(),
             None => self
                 .foreign_option()
+                .or_else(|| self.lonely_device())
                 .or_else(|| self.too_many_cpus())
                 .or_else(|| self.rungs().iter().find_map(|rung| self.plan(*rung).check().err())),
         };
@@ -108,6 +115,12 @@ impl Args {
             let mut command = Self::augment_args(Command::new("tickgate lat"));
             command.error(ErrorKind::ArgumentConflict, why).exit();
         }
+    }
+
+    /// A device has an address of its own, and loopback's are none of it.
+    fn lonely_device(&self) -> Option<String> {
+        let is_alone = self.device.is_some() && self.connect.is_none();
+        is_alone.then(|| "--device wants the other end in another process: --connect here, --listen there".to_owned())
     }
 
     /// An option that the only link does not have.
@@ -119,6 +132,11 @@ impl Args {
             (self.redundancy.is_some() && ltp, "--redundancy", "ltp and afxdp"),
             (self.header.is_some() && ltp, "--header", "ltp and afxdp"),
             (self.key && ltp, "--key", "ltp and afxdp"),
+            (
+                self.device.is_some() && !link.is_roce(),
+                "--device",
+                "roce, roce-send and roce-read",
+            ),
         ]
         .into_iter()
         .find(|(is_foreign, ..)| *is_foreign)
@@ -163,6 +181,7 @@ impl Args {
             boot_id: plan::boot_id(),
             near_port: 0,
             roce: None,
+            device: self.device,
         }
     }
 
@@ -187,6 +206,10 @@ fn size(text: &str) -> Result<usize, String> {
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .map_err(|_| "wanted is IP:PORT, as in 10.0.0.2:7300".to_owned())
+}
+
+fn device(text: &str) -> Result<DeviceName, &'static str> {
+    text.parse()
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

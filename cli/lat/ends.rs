@@ -75,9 +75,9 @@ pub(super) fn open_far(plan: &Plan, local: SocketAddr, near: IpAddr, clock: Cloc
         }
         Rung::Roce | Rung::RoceSend | Rung::RoceRead => {
             let [near, far] = plan.roce.unwrap_or([near, local.ip()]);
-            let link = RoceLink::new(&roce_config(plan, end, far, near), clock.now().0, Resume::START)?;
-            let local = link.local_addr().ok_or(io::ErrorKind::AddrNotAvailable)?;
-            (roce_end(plan, link), local, local)
+            let (end, local) = roce_end(plan, &roce_config(plan, end, far, near), clock)?;
+            let local = local.ok_or(io::ErrorKind::AddrNotAvailable)?;
+            (end, local, local)
         }
         Rung::Tcp | Rung::Ltp | Rung::Afxdp => {
             let second = second_of(local)?;
@@ -118,8 +118,7 @@ impl NearEnd {
             }
             (_, Rung::Roce | Rung::RoceSend | Rung::RoceRead) => {
                 let [near, there] = plan.roce.unwrap_or([local, far.first.ip()]);
-                let config = roce_config(plan, connect(far.first), near, there);
-                roce_end(plan, RoceLink::new(&config, clock.now().0, Resume::START)?)
+                roce_end(plan, &roce_config(plan, connect(far.first), near, there), clock)?.0
             }
             _ => {
                 let link = link(plan, local, connect(far.first), connect(far.second), clock)?;
@@ -158,16 +157,32 @@ fn roce_config(plan: &Plan, end: LinkEnd, local: IpAddr, peer: IpAddr) -> RoceLi
             _ => RoceOperation::Write,
         },
         allows_reads: plan.link == Rung::RoceRead,
+        device: plan.device,
         ..RoceLinkConfig::new(end, local, peer, WINDOW, plan.size)
     };
     config.with_dead_after(ROCE_DEAD_AFTER)
 }
 
-fn roce_end(plan: &Plan, link: RoceLink) -> AnyEnd {
-    match plan.link {
+/// An end over RoCEv2, and where it listens if it does.
+fn roce_end(plan: &Plan, config: &RoceLinkConfig, clock: Clock) -> io::Result<(AnyEnd, Option<SocketAddr>)> {
+    let seed = clock.now().0;
+    #[cfg(feature = "verbs")]
+    if config.device.is_some() {
+        let link = RoceLink::<net::link::Verbs>::new(config, seed, Resume::START)?;
+        let local = link.local_addr();
+        let end = match plan.link {
+            Rung::RoceRead => AnyEnd::DeviceReads(RoceReads::new(link)),
+            _ => AnyEnd::Link(Linked::new(AnyLink::Verbs(Box::new(link)))),
+        };
+        return Ok((end, local));
+    }
+    let link: RoceLink = RoceLink::new(config, seed, Resume::START)?;
+    let local = link.local_addr();
+    let end = match plan.link {
         Rung::RoceRead => AnyEnd::Reads(RoceReads::new(link)),
         _ => AnyEnd::Link(Linked::new(AnyLink::Roce(Box::new(link)))),
-    }
+    };
+    Ok((end, local))
 }
 
 fn tcp_config(plan: &Plan, end: LinkEnd) -> TcpLinkConfig {

@@ -1,6 +1,7 @@
 //! What is measured and how: agreed between the two ends before each run.
 
 use clap::ValueEnum;
+use net::link::DeviceName;
 use net::measure;
 use proto::ltp;
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,9 @@ pub(super) struct Plan {
     pub(super) near_port: u16,
     /// Of RoCEv2, where both ends are on one host: the near end's address and the far one's.
     pub(super) roce: Option<[IpAddr; 2]>,
+    /// Of RoCEv2: the RDMA device of this end. The other end has its own.
+    #[serde(skip)]
+    pub(super) device: Option<DeviceName>,
 }
 
 /// Of [`Plan`]; changes with it.

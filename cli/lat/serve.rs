@@ -69,7 +69,7 @@ fn serve(
     let mut control = Control::new(stream, interrupt.clone())?;
     let ip = control.local()?.ip();
     loop {
-        let plan = match control.next::<Plan>(PLAN_WITHIN) {
+        let mut plan = match control.next::<Plan>(PLAN_WITHIN) {
             Ok(Some(plan)) => plan,
             Ok(None) => return Ok(()),
             Err(failure) => {
@@ -78,6 +78,7 @@ fn serve(
                 return Err(failure);
             }
         };
+        plan.device = args.device;
         if let Err(why) = plan.check() {
             control.send(&run::Answer::Refused(why))?;
             continue;

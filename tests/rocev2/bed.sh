@@ -116,7 +116,7 @@ boot() {
     -L "$UNPACKED/usr/share/qemu" -L "$UNPACKED/usr/share/seabios" -accel tcg,thread=multi -machine q35 -cpu max,la57=off \
     -smp 2 -m "${MEMORY:-768}" -nodefaults -no-user-config -display none -nic none -no-reboot -serial stdio \
     -kernel "$UNPACKED/boot/vmlinuz-$(cat "$BED/release")" -initrd "$BED/image" \
-    -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable random.trust_cpu=on bed=$command" \
+    -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr clocksource=hpet random.trust_cpu=on bed=$command" \
     </dev/null 2>&1 | tee "$BED/console"
   status=$(sed -n 's/^guest ends with \([0-9]*\).*/\1/p' "$BED/console" | tail -n 1)
   [ -n "$status" ] || { echo "bed: the guest gave no status: it hung for ${LIMIT:-300} s, or fell" >&2; return 99; }

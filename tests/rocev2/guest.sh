@@ -27,6 +27,11 @@ lose() {
   for dev in v0 v1 v2; do tc2 qdisc replace dev "$dev" root netem loss "$1%"; done
   ip2 netns exec far tc2 qdisc replace dev v3 root netem loss "$1%"
 }
+# Tests know their program by the place where it was built.
+if [ -n "${PROGRAM:-}" ]; then
+  mkdir -p "${PROGRAM%/*}"
+  ln -s /t/tickgate "$PROGRAM"
+fi
 # What the first device has sent again.
 resent() {
   cat /sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err
@@ -35,7 +40,7 @@ for loss in ${LOSS:-0 2}; do
   echo "== $loss % lost"
   lose "$loss"
   before=$(resent)
-  "$@"
+  LOST=$loss "$@"
   rdma statistic show link rxe0/1
   # A wire that loses nothing proves nothing about one that does.
   [ "$loss" = 0 ] || [ "$(resent)" -gt "$before" ]

@@ -147,11 +147,17 @@ impl LinkConfig {
         }
     }
 
-    /// Whether its carriers can be opened on this host, as [`CarrierConfig::probe`] says of each.
+    /// Whether its carriers or its device can be opened on this host, as [`CarrierConfig::probe`] says of each.
     ///
     /// # Errors
     /// One cannot, and nothing may take its place.
     pub fn probe(&self) -> Result<Vec<String>, SetupError> {
+        #[cfg(feature = "verbs")]
+        if let Self::Roce(config) = self
+            && config.device.is_some()
+        {
+            return Verbs::probe(config).map(|line| vec![line]);
+        }
         let ways = match self {
             Self::Tcp(_) => [None, None],
             Self::Ltp(config) => {

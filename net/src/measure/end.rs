@@ -86,6 +86,9 @@ pub enum AnyEnd {
     Link(Linked),
     /// RDMA READs.
     Reads(RoceReads),
+    /// RDMA READs by a device.
+    #[cfg(feature = "verbs")]
+    DeviceReads(RoceReads<crate::link::Verbs>),
 }
 
 /// Bytes that a bare TCP end queues and receives at once.
@@ -319,8 +322,8 @@ impl AnyEnd {
     pub fn readback(&self) -> Option<&Readback> {
         match self {
             Self::Tcp(end) => end.stream.as_ref().map(TcpStream::readback),
-            Self::Datagrams(_) | Self::Reads(_) => None,
             Self::Link(end) => end.link.tcp_readback(),
+            _ => None,
         }
     }
 }
@@ -333,6 +336,8 @@ macro_rules! with {
             AnyEnd::Datagrams($end) => $call,
             AnyEnd::Link($end) => $call,
             AnyEnd::Reads($end) => $call,
+            #[cfg(feature = "verbs")]
+            AnyEnd::DeviceReads($end) => $call,
         }
     };
 }

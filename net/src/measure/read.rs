@@ -1,6 +1,7 @@
 //! RDMA READ: the near end fetches, the far end's program has no part in it but to hand packets on.
 
 use super::{End, MESSAGE_LENGTH_MIN};
+use crate::link::roce::{Backend, UserSpace};
 use crate::link::{Link, LinkEvent, RoceLink};
 use crate::tcp::Retransmits;
 use std::collections::VecDeque;
@@ -10,17 +11,17 @@ use types::Timestamp;
 /// One end of a link over RoCEv2, of which messages are reads: a send asks for as many bytes of the other end's ring, and
 /// what is received is those bytes, under the number of the send. The far end receives nothing.
 #[derive(Debug)]
-pub struct RoceReads {
-    link: Box<RoceLink>,
+pub struct RoceReads<B = UserSpace> {
+    link: Box<RoceLink<B>>,
     /// The numbers of the reads under way.
     asked: VecDeque<[u8; MESSAGE_LENGTH_MIN]>,
     was_up: bool,
 }
 
-impl RoceReads {
+impl<B: Backend> RoceReads<B> {
     /// An end over a link that allows reads.
     #[must_use]
-    pub fn new(link: RoceLink) -> Self {
+    pub fn new(link: RoceLink<B>) -> Self {
         Self {
             link: Box::new(link),
             asked: VecDeque::with_capacity(proto::roce::READS_MAX),
@@ -29,7 +30,7 @@ impl RoceReads {
     }
 }
 
-impl End for RoceReads {
+impl<B: Backend> End for RoceReads<B> {
     fn is_reliable(&self) -> bool {
         true
     }

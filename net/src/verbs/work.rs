@@ -2,6 +2,7 @@
 
 use super::zeroed;
 use rdma_mummy_sys as sys;
+use std::ffi::CStr;
 use std::fmt;
 
 /// How a request or receive ended.
@@ -28,6 +29,17 @@ impl WorkCompletion {
     /// One of [`status`].
     pub(crate) const fn status(&self) -> sys::ibv_wc_status::Type {
         self.0.status
+    }
+
+    /// The same, for people.
+    pub(crate) fn status_text(&self) -> String {
+        // SAFETY: the library's own number; its text is there for good, or null.
+        let text = unsafe { sys::ibv_wc_status_str(self.status()) };
+        if text.is_null() {
+            return format!("status {}", self.status());
+        }
+        // SAFETY: it ends with 0.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 
     /// Bytes that came. This and what follows is of a receive that succeeded.
@@ -78,6 +90,7 @@ pub(crate) mod status {
     pub(crate) const LOC_ACCESS_ERR: status::Type = status::IBV_WC_LOC_ACCESS_ERR;
     pub(crate) const REM_INV_REQ_ERR: status::Type = status::IBV_WC_REM_INV_REQ_ERR;
     pub(crate) const REM_ACCESS_ERR: status::Type = status::IBV_WC_REM_ACCESS_ERR;
+    pub(crate) const REM_OP_ERR: status::Type = status::IBV_WC_REM_OP_ERR;
     pub(crate) const RETRY_EXC_ERR: status::Type = status::IBV_WC_RETRY_EXC_ERR;
     pub(crate) const RNR_RETRY_EXC_ERR: status::Type = status::IBV_WC_RNR_RETRY_EXC_ERR;
 }

@@ -4,7 +4,7 @@ use super::config::RoceLinkConfig;
 use super::random::Random;
 use crate::error::SetupError;
 use crate::link::{DownReason, LinkCounters};
-use proto::roce::{Completion, Failure, PostError, ReceiveRequest, SendRequest};
+use proto::roce::{Completion, PostError, ReceiveRequest, SendRequest};
 use std::fmt::Debug;
 use std::io;
 use types::Timestamp;
@@ -39,7 +39,7 @@ pub trait Backend: Debug + Sized {
     fn close(&mut self);
 
     /// Why the queue pair is broken.
-    fn failure(&self) -> Option<Failure>;
+    fn failure(&self) -> Option<DownReason>;
 
     /// How many requests can be posted now without waiting long for those before them: what a message says of what its sender
     /// wants is as old as the message.

@@ -31,6 +31,7 @@ mod verbs;
 #[cfg(all(test, feature = "verbs"))]
 mod verbs_tests;
 
+pub use backend::{Backend, Introduction};
 pub use config::{DeviceName, RoceLinkConfig, RoceOperation, RoceTable};
 pub use hello::RoceMismatch;
 pub use user_space::UserSpace;
@@ -40,11 +41,10 @@ pub use verbs::Verbs;
 use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkView, RefusedFor, RefusedPeer, Resume};
 use crate::error::SetupError;
 use crate::tcp::TcpStream;
-use backend::Backend;
 use hello::{Hello, MAGIC, Ready, Verdict, gid};
 use meeting::{Caller, Door, send};
 use outgoing::Outgoing;
-use proto::roce::{Completion, Failure, ReceiveRequest, Received, SendRequest};
+use proto::roce::{Completion, ReceiveRequest, Received, SendRequest};
 use random::Random;
 use read::{READ, Reads};
 use ring::{Arena, CONTROL_RECEIVES, Incoming, PREFIX, Place, WORD};
@@ -378,10 +378,10 @@ impl<B: Backend> RoceLink<B> {
                 return;
             }
         }
-        if let Some(failure) = self.backend.failure() {
+        if let Some(reason) = self.backend.failure() {
             // What was refused is told.
             let _ = self.transmit(now);
-            self.end(now, down_reason(failure));
+            self.end(now, reason);
         } else if self.config.operation == RoceOperation::Write
             && let Err(reason) = self.on_word(now, self.arena.word())
         {
@@ -694,18 +694,6 @@ const fn ready(verdict: Verdict) -> Ready {
     Ready {
         magic: MAGIC,
         verdict: U32::new(verdict.code()),
-    }
-}
-
-/// Why a link is down whose queue pair broke.
-const fn down_reason(failure: Failure) -> DownReason {
-    match failure {
-        Failure::RetryExceeded => DownReason::Silent,
-        Failure::RnrRetryExceeded => DownReason::Stalled,
-        Failure::Closed | Failure::Flushed => DownReason::Closed,
-        Failure::Refused(code) => DownReason::QueuePair { code, is_ours: false },
-        Failure::RefusedPeer(code) => DownReason::QueuePair { code, is_ours: true },
-        Failure::BadResponse => DownReason::Malformed,
     }
 }
 

@@ -105,8 +105,8 @@ impl Backend for UserSpace {
         while self.pair.poll_completion().is_some() {}
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.pair.failure()
+    fn failure(&self) -> Option<DownReason> {
+        self.pair.failure().map(down_reason)
     }
 
     fn send_room(&self) -> usize {
@@ -208,6 +208,18 @@ impl Paths {
             self.from = Path::new(SocketAddr::new(self.peer.ip(), from.port()), self.local);
         }
         self.from.open(payload, identification)
+    }
+}
+
+/// Why a link is down whose queue pair broke.
+const fn down_reason(failure: Failure) -> DownReason {
+    match failure {
+        Failure::RetryExceeded => DownReason::Silent,
+        Failure::RnrRetryExceeded => DownReason::Stalled,
+        Failure::Closed | Failure::Flushed => DownReason::Closed,
+        Failure::Refused(code) => DownReason::QueuePair { code, is_ours: false },
+        Failure::RefusedPeer(code) => DownReason::QueuePair { code, is_ours: true },
+        Failure::BadResponse => DownReason::Malformed,
     }
 }
 

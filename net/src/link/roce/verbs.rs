@@ -42,7 +42,7 @@ pub struct Verbs {
     completions: [WorkCompletion; WORK_COMPLETIONS],
     /// Of those, the ones that came and were not looked at.
     fresh: std::ops::Range<usize>,
-    failure: Option<Failure>,
+    failure: Option<DownReason>,
     /// Of messages, in both directions.
     bytes_sent: u64,
     bytes_received: u64,
@@ -136,6 +136,17 @@ impl Opened {
 }
 
 impl Verbs {
+    /// Whether the device can be had, with all that the link asks of it: one line of it, for people.
+    pub(in crate::link) fn probe(config: &RoceLinkConfig) -> Result<String, SetupError> {
+        let verbs = Self::open(config)?;
+        let opened = verbs.opened.as_ref().expect("it is open");
+        let GidEntry { port, index } = opened.gid;
+        Ok(format!(
+            "RDMA device {}: port {port}, address {} at index {index}",
+            verbs.name, config.local
+        ))
+    }
+
     fn start(&mut self, random: &mut Random) -> io::Result<Introduction> {
         let opened = match self.opened.take() {
             Some(opened) => opened,
@@ -181,29 +192,26 @@ impl Verbs {
 
     /// What a work completion says.
     fn outcome(&mut self, completion: &WorkCompletion) -> Result<(), Failure> {
+        let refused = |code, is_ours| DownReason::QueuePair { code, is_ours };
         let is_receive = completion.id() & RECEIVE != 0;
-        let failure = match completion.status() {
+        let reason = match completion.status() {
             status::SUCCESS => return Ok(()),
-            status::WR_FLUSH_ERR => Failure::Flushed,
-            status::RETRY_EXC_ERR => Failure::RetryExceeded,
-            status::RNR_RETRY_EXC_ERR => Failure::RnrRetryExceeded,
-            status::BAD_RESP_ERR => Failure::BadResponse,
-            status::REM_ACCESS_ERR if !is_receive => Failure::Refused(NakCode::RemoteAccessError),
-            status::REM_INV_REQ_ERR if !is_receive => Failure::Refused(NakCode::InvalidRequest),
-            status::REM_ACCESS_ERR | status::LOC_ACCESS_ERR if is_receive => {
-                Failure::RefusedPeer(NakCode::RemoteAccessError)
-            }
-            status::LOC_LEN_ERR | status::REM_INV_REQ_ERR if is_receive => {
-                Failure::RefusedPeer(NakCode::InvalidRequest)
-            }
-            _ if is_receive => Failure::RefusedPeer(NakCode::RemoteOperationalError),
-            _ => Failure::Refused(NakCode::RemoteOperationalError),
+            // It was only waiting: the queue pair broke for another reason, or for one that the device keeps to itself.
+            status::WR_FLUSH_ERR => DownReason::Device(io::ErrorKind::ConnectionAborted),
+            status::RETRY_EXC_ERR => DownReason::Silent,
+            status::RNR_RETRY_EXC_ERR => DownReason::Stalled,
+            status::BAD_RESP_ERR => DownReason::Malformed,
+            status::REM_ACCESS_ERR | status::LOC_ACCESS_ERR => refused(NakCode::RemoteAccessError, is_receive),
+            status::REM_INV_REQ_ERR => refused(NakCode::InvalidRequest, is_receive),
+            status::LOC_LEN_ERR if is_receive => refused(NakCode::InvalidRequest, true),
+            status::REM_OP_ERR => refused(NakCode::RemoteOperationalError, false),
+            _ => DownReason::Device(io::ErrorKind::Other),
         };
-        // What was only waiting does not say why.
-        if self.failure.is_none_or(|known| known == Failure::Flushed) {
-            self.failure = Some(failure);
+        if self.failure.is_none() {
+            tracing::warn!("RDMA device {}: {}", self.name, completion.status_text());
+            self.failure = Some(reason);
         }
-        Err(failure)
+        Err(Failure::Flushed)
     }
 }
 
@@ -278,7 +286,12 @@ impl Backend for Verbs {
                 self.told = None;
                 Ok(())
             }
-            Err(error) => Err(self.refused("connecting the queue pair", &error)),
+            Err(error) => {
+                // The address may have another index by now: all is asked anew.
+                self.close();
+                self.opened = None;
+                Err(self.refused("connecting the queue pair", &error))
+            }
         }
     }
 
@@ -297,7 +310,7 @@ impl Backend for Verbs {
         (self.posted, self.ended, self.receives, self.fresh) = (0, 0, 0, 0..0);
     }
 
-    fn failure(&self) -> Option<Failure> {
+    fn failure(&self) -> Option<DownReason> {
         self.failure
     }
 

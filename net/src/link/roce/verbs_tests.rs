@@ -3,10 +3,14 @@
 //! `far`. Time is real, and decides nothing.
 
 use super::*;
+use crate::allocation::allocations;
 use crate::link::{AnyLink, LinkConfig};
+use proto::roce::wire::NakCode;
+use proto::roce::{Operation, Remote};
 use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
+use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use types::Duration;
 
@@ -149,6 +153,28 @@ impl Bed {
         self.check();
     }
 
+    /// It has told what `is_it` wants, since so many events.
+    fn has_told(&self, index: usize, since: usize, is_it: impl Fn(&LinkEvent) -> bool) -> bool {
+        self.events[index][since..].iter().any(is_it)
+    }
+
+    fn until_down(&mut self, index: usize, since: usize) -> DownReason {
+        self.until("the end of the session", |bed| {
+            bed.has_told(index, since, |event| matches!(event, LinkEvent::Down(_)))
+        });
+        let reasons = self.events[index][since..].iter().filter_map(|event| match event {
+            LinkEvent::Down(reason) => Some(*reason),
+            _ => None,
+        });
+        reasons.into_iter().next().expect("it was told")
+    }
+
+    /// The next session brings everything.
+    fn goes_on(&mut self) {
+        self.until("up again", |bed| bed.is_up());
+        self.ping_pong(20);
+    }
+
     fn stream(&mut self, count: usize) {
         for _ in 0..count {
             self.send(GATEWAY, 1);
@@ -199,4 +225,173 @@ fn messages_pass_between_two_ends_of_either_kind() {
             bed.stream(1_000);
         }
     }
+}
+
+/// What the end with its own kind of link does.
+trait OfKind {
+    fn post_read(&mut self, length: usize) -> bool;
+    fn take_read(&mut self, out: &mut [u8]) -> bool;
+    /// Asks for what the peer does not allow: under another key, or behind the end of its ring.
+    fn forge(&mut self, has_key: bool);
+}
+
+impl<B: Backend> OfKind for RoceLink<B> {
+    fn post_read(&mut self, length: usize) -> bool {
+        Self::post_read(self, length)
+    }
+
+    fn take_read(&mut self, out: &mut [u8]) -> bool {
+        Self::take_read(self, out)
+    }
+
+    fn forge(&mut self, has_key: bool) {
+        let ring = self.session.as_ref().expect("it is up").ring();
+        let to = match has_key {
+            true => Remote {
+                address: ring.address + self.arena.reached() as u64,
+                ..ring
+            },
+            false => Remote { key: !ring.key, ..ring },
+        };
+        let request = SendRequest {
+            id: 0,
+            operation: Operation::Write { to, immediate: None },
+            offset: 0,
+            length: 8,
+            is_signaled: false,
+        };
+        self.backend.post_send(request).unwrap();
+    }
+}
+
+fn of_kind(end: &mut AnyLink) -> &mut dyn OfKind {
+    match end {
+        AnyLink::Verbs(link) => &mut **link,
+        AnyLink::Roce(link) => &mut **link,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn either_kind_reads_the_ring_of_the_other() {
+    for stations in PAIRS {
+        let mut bed = Bed::new(stations, RoceOperation::Write);
+        // Message 64 is the first in the ring. Messages are numbered from 1 there and from 0 here.
+        for _ in 0..64 {
+            bed.send(GATEWAY, 1);
+            bed.send(VENUE, 1);
+        }
+        bed.check();
+        for index in [GATEWAY, VENUE] {
+            let wanted = message(index, 63);
+            let mut out = vec![0; PREFIX + wanted.len()];
+            for _ in 0..100 {
+                bed.until("room", |bed| of_kind(bed.end(index)).post_read(out.len()));
+                out.fill(0);
+                bed.until("the bytes", |bed| of_kind(bed.end(index)).take_read(&mut out));
+                assert_eq!(out[PREFIX..], wanted);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn a_request_that_is_not_allowed_breaks_both_queue_pairs_and_nothing_is_lost() {
+    for stations in PAIRS {
+        for has_key in [false, true] {
+            let mut bed = Bed::new(stations, RoceOperation::Write);
+            bed.stream(100);
+            let since = bed.events.each_ref().map(Vec::len);
+            of_kind(bed.end(GATEWAY)).forge(has_key);
+            // They fill the window behind it.
+            bed.send(GATEWAY, 50);
+            bed.send(VENUE, 50);
+            let why = bed.until_down(GATEWAY, since[GATEWAY]);
+            let code = NakCode::RemoteAccessError;
+            let refused = DownReason::QueuePair { code, is_ours: false };
+            // Where the answer is lost, the end of TCP is the news.
+            let is_known = why == refused || loses() && why == DownReason::Closed;
+            assert!(is_known, "{stations:?} {has_key}: {why}");
+            let _ = bed.until_down(VENUE, since[VENUE]);
+            bed.goes_on();
+        }
+    }
+}
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn an_end_that_vanishes_is_noticed_and_comes_back_with_nothing_lost() {
+    for stations in PAIRS {
+        for victim in [GATEWAY, VENUE] {
+            let mut bed = Bed::new(stations, RoceOperation::Write);
+            bed.stream(100);
+            let other = 1 - victim;
+            let since = bed.events[other].len();
+            bed.ends[victim] = None;
+            bed.send(other, 30);
+            assert_eq!(bed.until_down(other, since), DownReason::Closed);
+            let resume = Resume {
+                next_send: SequenceNumber(bed.sent[victim] as u64 + 1),
+                next_receive: SequenceNumber(bed.messages[victim].len() as u64 + 1),
+            };
+            bed.start(victim, resume);
+            bed.goes_on();
+        }
+    }
+}
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn an_interface_that_goes_down_is_silence_and_what_was_sent_comes_once_it_is_up() {
+    for operation in [RoceOperation::Write, RoceOperation::Send] {
+        let mut bed = Bed::new([RXE0, RXE1], operation);
+        bed.stream(100);
+        let since = bed.events.each_ref().map(Vec::len);
+        run("ip2 link set v1 down");
+        bed.send(GATEWAY, 30);
+        bed.send(VENUE, 30);
+        for index in [GATEWAY, VENUE] {
+            bed.until_down(index, since[index]);
+        }
+        run("ip2 link set v1 up");
+        bed.goes_on();
+    }
+}
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn the_path_of_a_message_allocates_nothing_here() {
+    for operation in [RoceOperation::Write, RoceOperation::Send] {
+        let mut bed = Bed::new([RXE0, RXE1], operation);
+        let mut received = [0; 2];
+        let count = allocations(|| {
+            let mut buffer = [0; 64];
+            while received.iter().any(|&count| count < 1_000) {
+                for index in [GATEWAY, VENUE] {
+                    let end = bed.ends[index].as_mut().expect("it runs");
+                    while let Some(event) = end.poll(now(), &mut buffer) {
+                        received[index] += u64::from(matches!(event, LinkEvent::Message { .. }));
+                    }
+                    if end.room() > 0 {
+                        end.send(&[1; 48], 0);
+                    }
+                    end.flush(now(), u64::MAX);
+                }
+            }
+        });
+        assert_eq!(count, 0, "{operation:?}");
+    }
+}
+
+/// Whether packets are lost.
+fn loses() -> bool {
+    std::env::var("LOST").is_ok_and(|percent| percent != "0")
+}
+
+fn run(command: &str) {
+    let words: Vec<&str> = command.split(' ').collect();
+    let status = Command::new(words[0]).args(&words[1..]).status().unwrap();
+    assert!(status.success(), "{command}");
 }
