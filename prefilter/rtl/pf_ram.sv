@@ -16,7 +16,8 @@ module pf_ram #(
     (* anyseq *) logic [WIDTH-1:0] anything;
     always_ff @(posedge clk) if (read) read_data <= anything;
 `else
-    logic [WIDTH-1:0] memory [0:(1 << DEPTH_LOG2)-1];
+    // In blocks, also where it is small: their address is a register, and nothing comes between.
+    (* ram_style = "block" *) logic [WIDTH-1:0] memory [0:(1 << DEPTH_LOG2)-1];
     always_ff @(posedge clk) begin
         if (write) memory[write_address] <= write_data;
         if (read) read_data <= memory[read_address];

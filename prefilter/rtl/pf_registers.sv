@@ -9,7 +9,7 @@ module pf_registers #(
 ) (
     input  logic        clk,
     input  logic        reset,
-    // The host. A write is taken at once; what is read appears with the next clock.
+    // The host. A write is taken at once; what is read appears with the clock after the next.
     input  logic        write,
     input  logic [11:0] write_address,
     input  logic [31:0] write_data,
@@ -157,25 +157,24 @@ module pf_registers #(
         end
     end
 
-    always_ff @(posedge clk) case (read_address)
-        12'h000: read_data <= 32'h544C_4650;
-        12'h004: read_data <= 1;
-        12'h008: read_data <= CAPS;
-        12'h00C: read_data <= {30'd0, kill, enable};
-        12'h010: read_data <= {28'd0, swapping, lost, enable, ready};
-        12'h014: read_data <= generation;
-        12'h080: read_data <= received;
-        12'h084: read_data <= passed;
-        12'h088: read_data <= refused;
-        12'h0A0: read_data <= counts[0];
-        12'h0A4: read_data <= counts[1];
-        12'h0A8: read_data <= counts[2];
-        12'h0AC: read_data <= counts[3];
-        12'h0B0: read_data <= counts[4];
-        12'h0B4: read_data <= counts[5];
-        12'h0B8: read_data <= counts[6];
-        12'h0BC: read_data <= counts[7];
-        12'h0C0: read_data <= counts[8];
-        default: read_data <= 0;
-    endcase
+    // Two halves side by side, then the one of them.
+    logic [31:0] state, count;
+    logic wants_count;
+    always_ff @(posedge clk) begin
+        wants_count <= read_address >= 12'h0A0 && read_address <= 12'h0C0;
+        count <= counts[read_address[5:2] - 4'h8];
+        case (read_address)
+            12'h000: state <= 32'h544C_4650;
+            12'h004: state <= 1;
+            12'h008: state <= CAPS;
+            12'h00C: state <= {30'd0, kill, enable};
+            12'h010: state <= {28'd0, swapping, lost, enable, ready};
+            12'h014: state <= generation;
+            12'h080: state <= received;
+            12'h084: state <= passed;
+            12'h088: state <= refused;
+            default: state <= 0;
+        endcase
+        read_data <= wants_count ? count : state;
+    end
 endmodule

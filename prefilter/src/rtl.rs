@@ -203,7 +203,8 @@ impl PreFilter for Rtl {
 impl Bar for Simulation {
     fn read(&mut self, offset: u32) -> u32 {
         self.clock(|inputs| inputs.read_address = address(offset));
-        // What is read appears with the next clock.
+        // What is read appears with the clock after the next.
+        self.clock(|_| {});
         self.clock(|_| {});
         self.read_data
     }

@@ -131,7 +131,8 @@ impl Bar for ModelBar {
             read_address: address(offset),
             ..RingInputs::default()
         });
-        // What is read appears with the next clock.
+        // What is read appears with the clock after the next.
+        model.clock(RingInputs::default());
         model.clock(RingInputs::default());
         match (model.defect, model.forged) {
             (Defect::Gone, _) => u32::MAX,
