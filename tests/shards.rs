@@ -4,6 +4,7 @@ use crate::market::{Market, Program};
 use crate::processes::{Victim, kill};
 use crate::trader::Trader;
 use std::collections::BTreeSet;
+use std::fs;
 use types::{ExecType, Reason, Side};
 
 /// A gateway of two shards that runs. Instruments 1 and 3 are on shard 0, 2 and 4 on shard 1.
@@ -166,6 +167,42 @@ fn more_mass_cancels_than_the_ring_holds_are_refused_and_break_nothing() {
     }
     scene.here.wait("two orders", |trader| trader.accepted() == 2);
     scene.end();
+}
+
+/// One shard has lost its journal, as a machine that fails may cut it off anywhere; the other has not.
+#[test]
+fn shards_whose_journals_contradict_each_other_do_not_start() {
+    const COUNT: usize = 1_100;
+    const GATEWAY: [&str; 3] = ["gateway", "-c", "gateway.toml"];
+    let mut scene = Scene::new();
+    for _ in 0..COUNT {
+        scene.here.order(Side::Buy, 2, "42");
+    }
+    scene
+        .here
+        .wait("an answer to each", |trader| trader.accepted() == COUNT);
+    scene.gateway.stop();
+    scene.exchange.stop();
+    let market = &scene.market;
+    let (aside, lost) = (market.path("aside"), |shard: u8| {
+        market.path(&format!("gateway-journal/shard-{shard}"))
+    });
+    let refused = |shard: u8, why: &str| {
+        fs::rename(lost(shard), &aside).expect("a journal");
+        let (ended, printed) = market.run(&GATEWAY);
+        assert_eq!(ended.code(), Some(1), "{printed}");
+        assert!(printed.contains(why), "{printed}");
+        fs::remove_dir_all(lost(shard)).expect("a new one");
+        fs::rename(&aside, lost(shard)).expect("the old one");
+    };
+    refused(
+        0,
+        "shard 0 has lost with its machine messages that it had sent to shard 1: its next is 1, and shard 1 wants 1",
+    );
+    refused(
+        1,
+        "shard 1 has lost with its machine what shard 0 had sent it, from message 1 on, and shard 0 keeps those from ",
+    );
 }
 
 #[test]

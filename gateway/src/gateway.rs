@@ -31,7 +31,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use types::{SessionId, ShardId, TradingDay, VenueId};
+use types::{SequenceNumber, SessionId, ShardId, TradingDay, VenueId};
 
 /// A gateway of which everything is checked and recovered. What belongs to a shard's own thread is built there.
 pub struct Gateway {
@@ -87,6 +87,24 @@ pub enum StartError {
     PastDay { config: TradingDay, journal: TradingDay },
     /// A limit that the config has changed does not go together with what an operator set.
     Limits { scope: LimitScope, error: LimitError },
+    /// Of two shards one has lost with its machine what the other had sent it, and the other does not keep all of that.
+    CrossingGone {
+        from: ShardId,
+        to: ShardId,
+        /// The first message that is lost, and the first that is kept.
+        lost: SequenceNumber,
+        kept: SequenceNumber,
+        /// With so many `crossing_messages` it would keep all.
+        crossing_messages: u64,
+    },
+    /// A shard has lost with its machine what it had sent to another, which has it.
+    CrossingLost {
+        from: ShardId,
+        to: ShardId,
+        /// The number of the next message by the shard that sent them, and by the other.
+        next: SequenceNumber,
+        wanted: SequenceNumber,
+    },
     /// The host lacks something.
     Host(String),
 }
@@ -112,7 +130,7 @@ impl Gateway {
             shared_by.push(shared);
         }
         take_config_limits(&config, &recovered, &shared)?;
-        let crossings = connect(&config, &recovered);
+        let crossings = connect(&config, &recovered)?;
         let (arrivals, queues) = door::queues(config.shards.len());
         let of_today = recovered
             .iter()
@@ -551,7 +569,10 @@ pub(crate) fn streams_of(config: &Config, shard: ShardId) -> usize {
 }
 
 /// The rings between the shards, with what was on the way when the last process ended.
-fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
+///
+/// # Errors
+/// The journals of two shards contradict each other: to go on would lose or double orders.
+fn connect(config: &Config, recovered: &[Recovered]) -> Result<Vec<Vec<Crossing>>, StartError> {
     let mut ends = crossing::connect(config.shards.len(), config.crossing_messages, config.open_orders());
     for (from, crossings) in ends.iter_mut().enumerate() {
         for crossing in crossings {
@@ -560,19 +581,29 @@ fn connect(config: &Config, recovered: &[Recovered]) -> Vec<Vec<Crossing>> {
             let taken = recovered[usize::from(crossing.peer.0)].crossing(id);
             for lane in Lane::ALL {
                 let (sent, taken) = (&sent.lanes[lane as usize], &taken.lanes[lane as usize]);
-                let (wanted, oldest) = (taken.next_receive, sent.oldest());
+                let (wanted, oldest, next) = (taken.next_receive, sent.oldest(), sent.next_send);
                 if wanted < oldest {
-                    tracing::error!(
-                        "shard {} has lost messages {wanted} up to below {oldest} of shard {id} with its machine: more than \
-                         capacity.crossing_messages keeps; reconcile both with their clients and venues",
-                        crossing.peer
-                    );
+                    return Err(StartError::CrossingGone {
+                        from: id,
+                        to: crossing.peer,
+                        lost: wanted,
+                        kept: oldest,
+                        crossing_messages: config.crossing_messages as u64 + (oldest.0 - wanted.0),
+                    });
                 }
-                crossing.resume(lane, sent.next_send, sent.from(taken.next_receive));
+                if wanted > next {
+                    return Err(StartError::CrossingLost {
+                        from: id,
+                        to: crossing.peer,
+                        next,
+                        wanted,
+                    });
+                }
+                crossing.resume(lane, next, sent.from(wanted));
             }
         }
     }
-    ends
+    Ok(ends)
 }
 
 /// The links of a shard's clients.
@@ -636,6 +667,24 @@ impl fmt::Display for StartError {
                 f,
                 "the limits that the config has changed for {scope:?} do not go together with those that operators set: \
                  {error}; change them one after the other with `tickgate ctl set`"
+            ),
+            Self::CrossingGone {
+                from,
+                to,
+                lost,
+                kept,
+                crossing_messages,
+            } => write!(
+                f,
+                "shard {to} has lost with its machine what shard {from} had sent it, from message {lost} on, and shard {from} \
+                 keeps those from {kept} on: start with [capacity] crossing_messages = {crossing_messages} or more, and they \
+                 come again out of its journal"
+            ),
+            Self::CrossingLost { from, to, next, wanted } => write!(
+                f,
+                "shard {from} has lost with its machine messages that it had sent to shard {to}: its next is {next}, and \
+                 shard {to} wants {wanted}; compare both journals (`tickgate journal print`), settle what only one has, and \
+                 begin with empty directories"
             ),
             Self::Host(what) => f.write_str(what),
         }

@@ -310,6 +310,57 @@ fn an_interface_without_zero_copy_says_so() {
 
 #[test]
 #[ignore = "makes network namespaces: run by .ci/extended afxdp"]
+fn a_probe_finds_what_there_is_disturbs_nobody_and_leaves_no_trace() {
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    let probe = |interface: &str, end: LinkEnd| {
+        let neighbour = matches!(end, LinkEnd::Connect { .. }).then(|| "kernel".to_owned());
+        let table = XdpTable {
+            neighbour,
+            ..table(interface)
+        };
+        let found = CarrierConfig::Xdp(table.check(end).unwrap()).probe(end);
+        found
+            .map(|line| line.expect("a line"))
+            .map_err(|error| error.to_string())
+    };
+    let to = |peer| LinkEnd::Connect { peer, local: None };
+    let all_is_there = || {
+        let near = namespaces.in_near(|| probe("tgv0", to(VENUE))).unwrap();
+        let far = namespaces
+            .in_far(|| probe("tgv1", LinkEnd::Listen { local: VENUE }))
+            .unwrap();
+        for (line, which) in [(near, "tgv0 (10.77.0.1)"), (far, "tgv1 (10.77.0.2)")] {
+            let wanted = format!("AF_XDP on {which} queue 0: interface, address, memory and privileges are there");
+            assert!(line.starts_with(&wanted), "{line}");
+        }
+    };
+    all_is_there();
+    let attached = namespaces.in_near(|| ip(&["link", "show", "tgv0"]));
+    assert!(!attached.contains("xdp"), "{attached}");
+    // While a link has hook, queue and port.
+    let mut far = namespaces.in_far(|| listen(VENUE)).unwrap();
+    let mut near = namespaces.in_near(|| connect(VENUE, None)).unwrap();
+    all_is_there();
+    send(&mut near, b"order");
+    assert_eq!(wait(&mut far), b"order");
+    for (interface, why) in [
+        ("none0", "looking for interface none0: "),
+        ("lo", "looking for interface lo: "),
+    ] {
+        let error = namespaces.in_near(|| probe(interface, to(VENUE))).unwrap_err();
+        assert!(error.starts_with(why), "{error}");
+    }
+    namespaces.in_near(|| ip(&["link", "set", "tgv0", "down"]));
+    let error = namespaces.in_near(|| probe("tgv0", to(VENUE))).unwrap_err();
+    let why = "reserving a UDP port on tgv0 for 10.77.0.2:7201: ";
+    assert!(error.starts_with(why), "{error}");
+    namespaces.in_near(|| ip(&["addr", "flush", "dev", "tgv0"]));
+    let error = namespaces.in_near(|| probe("tgv0", to(VENUE))).unwrap_err();
+    assert!(error.starts_with("looking for an IPv4 address of tgv0: "), "{error}");
+}
+
+#[test]
+#[ignore = "makes network namespaces: run by .ci/extended afxdp"]
 fn a_neighbour_that_does_not_answer_is_an_error_that_says_so() {
     let Some(namespaces) = Namespaces::new(1) else { return };
     let nobody = SocketAddr::from((Ipv4Addr::new(10, 77, 0, 99), 7_201));
