@@ -8,7 +8,14 @@ use std::process::Command;
 
 fn market() -> Market {
     let device = |name, last| (name, IpAddr::from([10, 9, 0, last]));
-    Market::on_devices([device("rxe0", 1), device("rxe1", 2)])
+    let market = Market::on_devices([device("rxe0", 1), device("rxe1", 2)]);
+    // rxe's completion queues hold no more: its max_cqe is 32,767.
+    market.change("exchange.toml", "window_messages = 16_384", "window_messages = 8_192");
+    for file in ["gateway.toml", "exchange.toml"] {
+        // The guest's processors are few, and slow.
+        market.change(file, "dead_after_ms = 500", "dead_after_ms = 2_000");
+    }
+    market
 }
 
 #[test]
