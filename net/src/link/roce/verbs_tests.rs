@@ -227,49 +227,35 @@ fn messages_pass_between_two_ends_of_either_kind() {
     }
 }
 
-/// What the end with its own kind of link does.
-trait OfKind {
-    fn post_read(&mut self, length: usize) -> bool;
-    fn take_read(&mut self, out: &mut [u8]) -> bool;
-    /// Asks for what the peer does not allow: under another key, or behind the end of its ring.
-    fn forge(&mut self, has_key: bool);
+/// Does the same with whichever kind it is.
+macro_rules! of_kind {
+    ($end:expr, $link:ident => $call:expr) => {
+        match $end {
+            AnyLink::Verbs($link) => $call,
+            AnyLink::Roce($link) => $call,
+            other => panic!("{other:?}"),
+        }
+    };
 }
 
-impl<B: Backend> OfKind for RoceLink<B> {
-    fn post_read(&mut self, length: usize) -> bool {
-        Self::post_read(self, length)
-    }
-
-    fn take_read(&mut self, out: &mut [u8]) -> bool {
-        Self::take_read(self, out)
-    }
-
-    fn forge(&mut self, has_key: bool) {
-        let ring = self.session.as_ref().expect("it is up").ring();
-        let to = match has_key {
-            true => Remote {
-                address: ring.address + self.arena.reached() as u64,
-                ..ring
-            },
-            false => Remote { key: !ring.key, ..ring },
-        };
-        let request = SendRequest {
-            id: 0,
-            operation: Operation::Write { to, immediate: None },
-            offset: 0,
-            length: 8,
-            is_signaled: false,
-        };
-        self.backend.post_send(request).unwrap();
-    }
-}
-
-fn of_kind(end: &mut AnyLink) -> &mut dyn OfKind {
-    match end {
-        AnyLink::Verbs(link) => &mut **link,
-        AnyLink::Roce(link) => &mut **link,
-        other => panic!("{other:?}"),
-    }
+/// Asks for what the peer does not allow: under another key, or behind the end of its ring.
+fn forge<B: Backend>(link: &mut RoceLink<B>, has_key: bool) {
+    let ring = link.session.as_ref().expect("it is up").ring();
+    let to = match has_key {
+        true => Remote {
+            address: ring.address + link.arena.reached() as u64,
+            ..ring
+        },
+        false => Remote { key: !ring.key, ..ring },
+    };
+    let request = SendRequest {
+        id: 0,
+        operation: Operation::Write { to, immediate: None },
+        offset: 0,
+        length: 8,
+        is_signaled: false,
+    };
+    link.backend.post_send(request).unwrap();
 }
 
 #[test]
@@ -287,9 +273,15 @@ fn either_kind_reads_the_ring_of_the_other() {
             let wanted = message(index, 63);
             let mut out = vec![0; PREFIX + wanted.len()];
             for _ in 0..100 {
-                bed.until("room", |bed| of_kind(bed.end(index)).post_read(out.len()));
+                bed.until(
+                    "room",
+                    |bed| of_kind!(bed.end(index), link => link.post_read(out.len())),
+                );
                 out.fill(0);
-                bed.until("the bytes", |bed| of_kind(bed.end(index)).take_read(&mut out));
+                bed.until(
+                    "the bytes",
+                    |bed| of_kind!(bed.end(index), link => link.take_read(&mut out)),
+                );
                 assert_eq!(out[PREFIX..], wanted);
             }
         }
@@ -304,7 +296,7 @@ fn a_request_that_is_not_allowed_breaks_both_queue_pairs_and_nothing_is_lost() {
             let mut bed = Bed::new(stations, RoceOperation::Write);
             bed.stream(100);
             let since = bed.events.each_ref().map(Vec::len);
-            of_kind(bed.end(GATEWAY)).forge(has_key);
+            of_kind!(bed.end(GATEWAY), link => forge(link, has_key));
             // They fill the window behind it.
             bed.send(GATEWAY, 50);
             bed.send(VENUE, 50);
