@@ -20,6 +20,7 @@ mod output;
 mod prefilter;
 mod processes;
 mod resend;
+mod self_match;
 mod shards;
 mod sources;
 mod tls;

@@ -375,6 +375,7 @@ impl Trader {
                 assert_eq!(order.traded, report.cumulative.0, "{report:?}");
             }
             (ExecType::Triggered, Some(order)) if !order.is_over => {}
+            (ExecType::Restated, Some(order)) if !order.is_over => order.leaves = report.leaves.0,
             (ExecType::Canceled | ExecType::Expired, Some(order)) if !order.is_over => {
                 order.is_over = true;
                 order.leaves = 0;

@@ -213,8 +213,11 @@ impl Orders {
         let order = self.table.order(replacement.slot);
         let price = replacement.replace.price;
         let reach = self.own.reach(order.book, order.side, order.type_now(), price);
-        let is_left_to_venue = self.sessions[order.session as usize].self_match == SelfMatch::Decrement;
-        if self.own.would_trade(reach) && !is_left_to_venue {
+        let is_left_to_venue = || {
+            let mode = self.sessions[order.session as usize].self_match;
+            mode == SelfMatch::Decrement && self.is_decremented(reach, order.account, order.venue)
+        };
+        if self.own.would_trade(reach) && !is_left_to_venue() {
             return Err(Reason::SelfMatch);
         }
         Ok(ReplaceScreened(replacement))

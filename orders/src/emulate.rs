@@ -486,6 +486,9 @@ impl Orders {
             _ if !self.own.would_trade(reach) => Step::Trigger,
             SelfMatch::CancelNewest | SelfMatch::CancelBoth => Step::End(Reason::SelfMatch),
             SelfMatch::CancelOldest if self.waiting.length() >= self.most_waiting => Step::End(Reason::TooManyWaiting),
+            SelfMatch::Decrement if !self.is_decremented(reach, order.account, order.venue) => {
+                Step::End(Reason::SelfMatch)
+            }
             SelfMatch::CancelOldest | SelfMatch::Decrement => Step::Trigger,
         }
     }

@@ -6,6 +6,7 @@ use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
 use crate::order_types::Parts;
+use crate::own::Reach;
 use crate::repeats::Repeat;
 use crate::report::{ForVenue, OrderStatus, Report};
 use crate::restricted::Who;
@@ -231,7 +232,7 @@ impl Orders {
         let book = self.own.find(owner, candidate.instrument);
         let reach = self.own.reach(book, order.side, order.order_type, order.price);
         if self.own.would_trade(reach) {
-            self.screen_own(&mut candidate)?;
+            self.screen_own(&mut candidate, reach)?;
         }
         if book == NIL && rests(candidate.order) && !self.own.has_room() {
             return Err(Reason::OrderTableFull);
@@ -241,7 +242,7 @@ impl Orders {
     }
 
     #[cold]
-    fn screen_own(&self, candidate: &mut Candidate<'_>) -> Result<(), Reason> {
+    fn screen_own(&self, candidate: &mut Candidate<'_>, reach: Reach) -> Result<(), Reason> {
         match self.sessions[candidate.session as usize].self_match {
             SelfMatch::CancelNewest | SelfMatch::CancelBoth => Err(Reason::SelfMatch),
             // One that waited for both could wait for own orders that came behind it.
@@ -251,7 +252,8 @@ impl Orders {
                 candidate.must_wait = true;
                 Ok(())
             }
-            SelfMatch::Decrement => Ok(()),
+            SelfMatch::Decrement if self.is_decremented(reach, candidate.account, self.venue_of(candidate)) => Ok(()),
+            SelfMatch::Decrement => Err(Reason::SelfMatch),
         }
     }
 
@@ -263,10 +265,7 @@ impl Orders {
     #[inline(always)]
     pub fn route<'a>(&self, order: Screened<'a>) -> Result<Routed<'a>, Reason> {
         let candidate = order.0;
-        let venue = self.sessions[candidate.session as usize]
-            .route
-            .or(self.accounts[candidate.account as usize].route)
-            .unwrap_or(self.instruments[candidate.instrument as usize].venue);
+        let venue = self.venue_of(&candidate);
         let state = &self.venues[usize::from(venue.0)];
         if !state.is_up {
             return Err(Reason::VenueDown);
@@ -290,6 +289,15 @@ impl Orders {
             venue,
             parts,
         })
+    }
+
+    /// Where an order goes: by its session's route, else by its account's, else by its instrument's.
+    #[inline(always)]
+    fn venue_of(&self, candidate: &Candidate<'_>) -> VenueId {
+        self.sessions[candidate.session as usize]
+            .route
+            .or(self.accounts[candidate.account as usize].route)
+            .unwrap_or(self.instruments[candidate.instrument as usize].venue)
     }
 
     /// Takes the order in: from here on it is open until a report ends it. Gives the request for its venue.

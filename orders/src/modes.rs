@@ -1,7 +1,8 @@
 //! Whether a config has what the first stage needs: for the self-match prevention of its sessions, and for the order types
-//! that venues lack.
+//! that venues lack; and whom venues that decrement take for one owner.
 
 use crate::config::{ConfigError, OrdersConfig, SelfMatch, SessionConfig};
+use crate::own::Reach;
 use crate::state::Orders;
 use types::VenueId;
 
@@ -25,6 +26,21 @@ impl Orders {
             }
         }
         Ok(())
+    }
+
+    /// Whether its venue decrements an order of this account with every own order that it meets there. A venue knows an owner
+    /// by the account, so with those of other accounts it would trade.
+    #[cold]
+    pub(crate) fn is_decremented(&self, reach: Reach, account: u32, venue: VenueId) -> bool {
+        let mut next = self.own.first(reach);
+        while let Some(slot) = next {
+            next = self.own.after(reach, slot);
+            let own = self.table.order(slot);
+            if own.venue == venue && own.account != account {
+                return false;
+            }
+        }
+        true
     }
 
     /// Wherever an order of the session may go, two of one owner lose what they would have traded.

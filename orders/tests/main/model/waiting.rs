@@ -5,13 +5,19 @@ use super::*;
 impl Model {
     /// What the first stage has to do with, of the open orders.
     pub(super) fn own_in_reach(&self, session: usize, order: &NewOrder) -> impl Iterator<Item = usize> {
-        let is_left_to_venue = self.modes[session] == SelfMatch::Decrement;
+        // What its venue decrements it with, or what is at another venue, is nothing to do with.
+        let (is_decremented, venue, account) = (
+            self.modes[session] == SelfMatch::Decrement,
+            venue_of(session, order.instrument),
+            order.account,
+        );
+        let is_left = move |live: &Live| is_decremented && (live.venue != venue || live.request.account == account);
         let price = Some(order.price).filter(|price| !price.is_null());
         // What a stop meets is seen when it is triggered.
         let is_stop = order.order_type.is_stop();
         let (owner, side, instrument) = (OWNERS[session], order.side, order.instrument);
         let live = self.live.iter().enumerate();
-        live.filter(move |(_, live)| !is_left_to_venue && !is_stop && live.crosses(owner, side, instrument, price))
+        live.filter(move |(_, live)| !is_left(live) && !is_stop && live.crosses(owner, side, instrument, price))
             .map(|(index, _)| index)
     }
 
@@ -143,16 +149,20 @@ impl Model {
             let resting = self.venues[live.venue].book.iter();
             resting
                 .filter(|resting| live.numbers_at_venue().contains(&resting.number))
-                .map(|resting| (live.session, resting.order))
+                .map(|resting| (live.session, live.venue, resting.order))
                 .next()
         };
         let resting: Vec<_> = self.live.iter().filter_map(in_book).collect();
-        for (session, buy) in resting.iter().filter(|(_, order)| order.side == Side::Buy) {
-            for (other, sell) in resting.iter().filter(|(_, order)| order.side == Side::Sell) {
+        for (session, venue, buy) in resting.iter().filter(|(.., order)| order.side == Side::Buy) {
+            for (other, other_venue, sell) in resting.iter().filter(|(.., order)| order.side == Side::Sell) {
                 let trades =
                     OWNERS[*session] == OWNERS[*other] && buy.instrument == sell.instrument && buy.price >= sell.price;
                 let is_left_to_venue = [*session, *other].map(|session| self.modes[session] == SelfMatch::Decrement);
-                assert!(!trades || is_left_to_venue != [false; 2], "{buy:?} {sell:?}");
+                let is_harmless = venue != other_venue || buy.account == sell.account;
+                assert!(
+                    !trades || (is_left_to_venue != [false; 2] && is_harmless),
+                    "{buy:?} {sell:?}"
+                );
             }
         }
     }
