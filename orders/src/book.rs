@@ -5,16 +5,16 @@
 
 use crate::config::{InstrumentState, MissingBook};
 use crate::risk::{Reference, Terms};
-use types::{OrderType, Reason, Side, Timestamp};
+use types::{OrderType, Reason, Side};
 
 impl Terms {
     /// A limit order that may trade when it arrives, against the book. Stops, pegs and orders for an auction do not.
     #[inline]
     pub(crate) fn check_book(
         &self,
-        now: Timestamp,
         instrument: &InstrumentState,
         reference: &Reference,
+        is_fresh: bool,
     ) -> Result<(), Reason> {
         let Some(book) = &instrument.limits.book else {
             return Ok(());
@@ -26,7 +26,7 @@ impl Terms {
             Side::Buy => reference.offer,
             Side::Sell => reference.bid,
         };
-        if best.0 <= 0 || now.since(reference.time) > instrument.limits.stale_after {
+        if best.0 <= 0 || !is_fresh {
             return match book.missing {
                 MissingBook::Refuse => Err(Reason::NoBook),
                 MissingBook::Skip => Ok(()),

@@ -169,9 +169,10 @@ impl Orders {
                 check_actions(now, rates)?;
                 return Err(Reason::RateLimit);
             }
-            let market = risk::market_price(now, instrument, reference);
+            let is_fresh = reference.is_fresh(now, instrument);
+            let market = risk::market_price(instrument, reference, is_fresh);
             let weight = terms.check_limits(instrument, account, session, market)?;
-            terms.check_book(now, instrument, reference)?;
+            terms.check_book(instrument, reference, is_fresh)?;
             let more = replace.quantity.0.saturating_sub(order.quantity.0);
             if more > 0 {
                 self.check_position(account, order.position, order.side, more)?;

@@ -115,9 +115,10 @@ impl Orders {
             }
             repeat = Some(found);
         }
-        let market = risk::market_price(now, instrument, reference);
+        let is_fresh = reference.is_fresh(now, instrument);
+        let market = risk::market_price(instrument, reference, is_fresh);
         let weight = terms.check_limits(instrument, account, session, market)?;
-        terms.check_book(now, instrument, reference)?;
+        terms.check_book(instrument, reference, is_fresh)?;
         let position = self.positions.find(account_index, instrument_index);
         let worst = self.check_position(account, position, order.side, order.quantity.0)?;
         let has_room =

@@ -4,7 +4,7 @@
 //! entered when the order is accepted, corrected when the order changes, and taken out when it ends.
 
 use crate::map::{Map, NIL};
-use crate::stake::{Stake, small_units_down, small_units_up, units_down, units_up};
+use crate::stake::{Stake, small_units_up, units_up};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::{AddAssign, SubAssign};
@@ -175,14 +175,14 @@ impl Exposure {
         let sell = self.open_sell.0.wrapping_add(sell).wrapping_sub(held).cast_signed();
         let held = held.cast_signed();
         let (long, short) = (buy.checked_mul(unit)?, sell.checked_mul(unit)?);
-        let gained = small(self.sold_notional.0 - self.bought_notional.0)?;
-        let profit = held.checked_mul(unit)?.checked_add(gained)?;
-        let (long, short) = (small_units_up(long), small_units_up(short));
+        let spent = small(self.bought_notional.0 - self.sold_notional.0)?;
+        let loss = spent.checked_sub(held.checked_mul(unit)?)?;
+        let (long, short) = (small_units_up(long)?, small_units_up(short)?);
         Some(Stake {
             gross: long.max(short).max(0),
             long,
             short,
-            profit: small_units_down(profit),
+            profit: -small_units_up(loss)?,
             ..Stake::NONE
         })
     }
@@ -199,7 +199,7 @@ impl Exposure {
             gross: long.max(short).max(0),
             long,
             short,
-            profit: units_down(self.sold_notional.0 - self.bought_notional.0 + held * unit),
+            profit: -units_up(self.bought_notional.0 - self.sold_notional.0 - held * unit),
             ..Stake::NONE
         }
     }

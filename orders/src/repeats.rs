@@ -82,19 +82,29 @@ impl Repeats {
     /// It is taken. Nothing was since it was looked up.
     #[inline]
     pub(crate) fn take(&mut self, now: Timestamp, repeat: Repeat) {
-        let place = match repeat.place {
-            Some(place) => self.renew(place),
-            None => self.forget_one(repeat.hash),
-        };
-        let ring = &mut self.rings[place];
-        self.times[place][ring.next as usize] = now;
-        ring.next = if ring.next + 1 == self.limit { 0 } else { ring.next + 1 };
-        ring.length = self.limit.min(ring.length + 1);
+        match repeat.place {
+            Some(place) => {
+                self.renew(place);
+                let ring = &mut self.rings[place];
+                self.times[place][ring.next as usize] = now;
+                ring.next = if ring.next + 1 == self.limit { 0 } else { ring.next + 1 };
+                ring.length = self.limit.min(ring.length + 1);
+            }
+            None => {
+                let place = self.forget_one();
+                self.hashes[place] = repeat.hash;
+                self.times[place][0] = now;
+                self.rings[place] = Ring {
+                    length: 1,
+                    next: u32::from(self.limit > 1),
+                };
+            }
+        }
     }
 
     /// Makes the order in a place the newest.
     #[inline]
-    fn renew(&mut self, place: usize) -> usize {
+    fn renew(&mut self, place: usize) {
         let mut newer = 0;
         while self.recency >> newer & 0xff != place as u64 {
             newer += 8;
@@ -102,17 +112,13 @@ impl Repeats {
         let mask = (1 << newer) - 1;
         let older = self.recency & !(mask << 8 | 0xff);
         self.recency = older | (self.recency & mask) << 8 | place as u64;
-        place
     }
 
-    /// The order that was not sent for longest makes room.
+    /// The order that was not sent for longest makes room, and its place is the newest one's.
     #[inline]
-    fn forget_one(&mut self, hash: u64) -> usize {
+    fn forget_one(&mut self) -> usize {
         self.recency = self.recency.rotate_left(8);
-        let place = usize::from(self.recency.to_le_bytes()[0]) % ORDERS_REMEMBERED;
-        self.hashes[place] = hash;
-        self.rings[place] = Ring::EMPTY;
-        place
+        usize::from(self.recency.to_le_bytes()[0]) % ORDERS_REMEMBERED
     }
 }
 

@@ -167,13 +167,21 @@ fn worst(collar: Option<Collar>, reference: Price, instrument: &InstrumentState)
     collar.map_or(reference, |collar| collar.highest(reference, instrument.tick_size))
 }
 
+impl Reference {
+    /// Whether it is no older than the instrument's limits say.
+    #[inline]
+    pub(crate) fn is_fresh(&self, now: Timestamp, instrument: &InstrumentState) -> bool {
+        now.since(self.time) <= instrument.limits.stale_after
+    }
+}
+
 /// Where the market is, for collars and for what positions are valued at: the price that the limits choose while it is fresh,
 /// else what they say stands in for it.
 #[inline]
 pub(crate) fn market_price(
-    now: Timestamp,
     instrument: &InstrumentState,
     reference: &Reference,
+    is_fresh: bool,
 ) -> Result<Price, Reason> {
     let limits = &instrument.limits;
     let price = match limits.reference {
@@ -181,7 +189,7 @@ pub(crate) fn market_price(
         ReferenceChoice::Last => reference.last,
         ReferenceChoice::Master => Price::NULL,
     };
-    if price.0 > 0 && now.since(reference.time) <= limits.stale_after {
+    if price.0 > 0 && is_fresh {
         return Ok(price);
     }
     let may_use_master =

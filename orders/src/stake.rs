@@ -107,35 +107,20 @@ const UNIT: i64 = 100_000;
 /// Bound of one position's value, 1e-4. Far above what a price and a day's lots make, far below where sums overflow.
 const VALUE_MAX: i64 = 1 << 56;
 
-/// Notional 1e-9 in 1e-4, rounded down.
-#[inline]
-pub(crate) fn units_down(notional: i128) -> i64 {
-    let units = match i64::try_from(notional) {
-        Ok(small) => small_units_down(small),
-        Err(_) if notional < 0 => -VALUE_MAX,
-        Err(_) => i64::try_from(notional / i128::from(UNIT)).unwrap_or(VALUE_MAX),
-    };
-    units.clamp(-VALUE_MAX, VALUE_MAX)
-}
-
-/// As [`units_down`], of what fits. One division: a position is valued with every order.
-#[inline]
-pub(crate) const fn small_units_down(notional: i64) -> i64 {
-    let units = notional / UNIT;
-    units - (units * UNIT > notional) as i64
-}
-
-/// As [`units_up`], of what fits.
-#[inline]
-pub(crate) const fn small_units_up(notional: i64) -> i64 {
-    let units = notional / UNIT;
-    units + (units * UNIT < notional) as i64
-}
-
-/// Notional 1e-9 in 1e-4, rounded up.
-#[inline]
+/// Notional 1e-9 in 1e-4, rounded up and bounded.
 pub(crate) fn units_up(notional: i128) -> i64 {
-    -units_down(-notional)
+    let units = -(-notional).div_euclid(i128::from(UNIT));
+    i64::try_from(units.clamp(i128::from(-VALUE_MAX), i128::from(VALUE_MAX))).unwrap_or(VALUE_MAX)
+}
+
+/// As [`units_up`], of what fits in 64 bits; `None` at their edge. A position is valued with every order: lifted above zero it
+/// takes one unsigned division and no correction for its sign.
+#[inline]
+pub(crate) fn small_units_up(notional: i64) -> Option<i64> {
+    const LIFT_UNITS: u64 = (1 << 63) / UNIT.cast_unsigned();
+    const LIFT: u64 = LIFT_UNITS * UNIT.cast_unsigned();
+    let lifted = notional.checked_add(UNIT - 1)?.cast_unsigned().wrapping_add(LIFT);
+    Some((lifted / UNIT.cast_unsigned()).wrapping_sub(LIFT_UNITS).cast_signed())
 }
 
 #[cfg(test)]
@@ -144,18 +129,35 @@ mod tests {
 
     #[test]
     fn rounding_is_against_the_client() {
-        for (notional, down, up) in [
-            (0, 0, 0),
-            (1, 0, 1),
-            (100_000, 1, 1),
-            (100_001, 1, 2),
-            (-1, -1, 0),
-            (-100_000, -1, -1),
-            (-100_001, -2, -1),
-            (i128::MAX / 2, VALUE_MAX, VALUE_MAX),
-            (i128::MIN / 2, -VALUE_MAX, -VALUE_MAX),
+        for (notional, up) in [
+            (0, 0),
+            (1, 1),
+            (100_000, 1),
+            (100_001, 2),
+            (-1, 0),
+            (-99_999, 0),
+            (-100_000, -1),
+            (-100_001, -1),
+            (-200_000, -2),
+            (i128::MAX / 2, VALUE_MAX),
+            (i128::MIN / 2, -VALUE_MAX),
         ] {
-            assert_eq!((units_down(notional), units_up(notional)), (down, up), "{notional}");
+            assert_eq!(units_up(notional), up, "{notional}");
         }
+    }
+
+    #[test]
+    fn what_fits_is_rounded_alike_up_to_the_edges() {
+        let near = |middle: i64| {
+            (-200_001..=200_001)
+                .step_by(33_333)
+                .map(move |by| middle.saturating_add(by))
+        };
+        for notional in [0, 1 << 40, -(1 << 40), i64::MIN, i64::MAX].into_iter().flat_map(near) {
+            let units = -(-i128::from(notional)).div_euclid(100_000);
+            let expected = notional.checked_add(99_999).and_then(|_| i64::try_from(units).ok());
+            assert_eq!(small_units_up(notional), expected, "{notional}");
+        }
+        assert_eq!(small_units_up(i64::MIN), Some(i64::MIN / 100_000));
     }
 }
