@@ -4,6 +4,7 @@ mod bad_input;
 mod configs;
 mod control;
 mod credits;
+mod days;
 mod devices;
 mod door;
 mod fix_client;
