@@ -301,6 +301,34 @@ mod tests {
     use ::gateway::control::LimitScopeName;
 
     #[test]
+    fn a_prefilter_at_fault_says_why_and_what_became_of_orders() {
+        let reply = Reply::Prefilter {
+            shard: 1,
+            backend: "rtl".to_owned(),
+            generation: 7,
+            fault: Some("was reset".to_owned()),
+            received: 9,
+            passed: 6,
+            refused: 3,
+            reasons: [("KILL", 0), ("QTY", 3)]
+                .map(|(name, count)| (name.to_owned(), count))
+                .into(),
+            refused_unjudged: 4,
+            left_to_software: 0,
+            unjudged: 1,
+        };
+        let mut out = Vec::new();
+        Table::default().reply(&reply, &mut out).unwrap();
+        let lines = [
+            "shard 1, rtl: AT FAULT: it was reset; limits of generation 7",
+            "  9 judged, 6 passed, 3 refused",
+            "  QTY      3",
+            "  not judged: 4 refused, 0 left to the software; 1 of them came past it while sound",
+        ];
+        assert_eq!(String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
     fn columns_are_as_wide_as_what_is_in_them_and_a_long_list_is_shown_as_it_comes() {
         let limit = |id: u32, value: &str| Reply::Limit {
             scope: LimitScopeName::Account(id),

@@ -8,7 +8,7 @@ use crate::instruments::Instruments;
 use crate::limits::RECALL_PORTION;
 use crate::recall::Recalls;
 use crate::references::References;
-use crate::{control, crossing, door, filter, session};
+use crate::{control, crossing, door, filter, outside, session};
 use journal::SentIndex;
 
 /// All of it, named, in bytes.
@@ -19,7 +19,10 @@ pub fn memory(config: &Config) -> Vec<(&'static str, usize)> {
     vec![
         ("order tables", config.order_table_bytes),
         ("instruments", shards * Instruments::memory_bytes(instruments)),
-        ("pre-filter", shards * filter::memory_bytes(config)),
+        (
+            "pre-filter",
+            shards * filter::memory_bytes(config) + outside::memory_bytes(config),
+        ),
         ("client sessions", sum(&session::memory_bytes)),
         ("client output", sum(&ClientOutputs::memory_bytes)),
         (

@@ -229,18 +229,23 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ScriptError> {
             None => Ok(step),
         });
         let is_first_commit = !steps.is_empty() || matches!(step, Ok(Step::Commit) | Err(_));
-        let step = if is_first_commit {
-            step
-        } else {
-            Err("a commit, first of all")
-        };
+        let step = if is_first_commit { step } else { Err(FIRST) };
         steps.push(step.map_err(|expected| ScriptError {
             line: index + 1,
             expected,
         })?);
     }
+    if steps.is_empty() {
+        return Err(ScriptError {
+            line: text.lines().count().max(1),
+            expected: FIRST,
+        });
+    }
     Ok(steps)
 }
+
+/// Of a script.
+const FIRST: &str = "a commit, first of all";
 
 struct Words<'a> {
     words: std::str::SplitAsciiWhitespace<'a>,

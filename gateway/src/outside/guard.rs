@@ -59,3 +59,63 @@ impl Guard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Debug;
+    use std::sync::{Arc, Mutex};
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Level, Metadata, Subscriber};
+
+    /// What was logged as an error.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>);
+
+    impl Visit for Log {
+        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+            if field.name() == "message" {
+                self.0.lock().expect("one thread").push(format!("{value:?}"));
+            }
+        }
+    }
+
+    impl Subscriber for Log {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() == Level::ERROR
+        }
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn a_fault_is_logged_once_with_what_holds_from_then_on() {
+        for (on_fault, words) in [
+            (OnFault::Reject, "are refused"),
+            (OnFault::Software, "filter alone judges"),
+        ] {
+            let log = Log::default();
+            tracing::subscriber::with_default(log.clone(), || {
+                let mut guard = Guard::new(on_fault);
+                guard.fail(Fault::HeartbeatLost);
+                guard.fail(Fault::Reset);
+                assert_eq!(guard.fault(), Some(Fault::HeartbeatLost), "the first stays");
+            });
+            let lines = log.0.lock().expect("one thread");
+            assert!(lines.len() == 1, "{lines:?}");
+            assert!(
+                lines[0].contains("closed itself without a heartbeat") && lines[0].contains(words),
+                "{lines:?}"
+            );
+        }
+    }
+}

@@ -42,39 +42,15 @@ impl Kernel {
     /// At its interface and open, with the limits that `orders` has.
     pub(super) fn open(config: &Config, interface: &XdpFilter, orders: &Orders) -> Result<Self, SetupError> {
         let what = || format!("the pre-filter's program at {}", interface.interface);
-        let links = config.sessions.iter().filter_map(|session| {
-            let net::link::LinkConfig::Ltp(link) = session.link.as_ref()? else {
-                return None;
-            };
-            let LinkEnd::Listen {
-                local: SocketAddr::V4(local),
-            } = link.end
-            else {
-                return None;
-            };
-            Some((session.id, local, link.ltp.window))
-        });
-        let links: Vec<_> = links.collect();
-        let window = links
-            .iter()
-            .map(|&(.., window)| window)
-            .max()
-            .unwrap_or(1)
-            .next_power_of_two();
-        let settings = Settings {
-            caps: caps(config),
-            flows: u16::try_from(links.len()).expect("links are bounded by MAX_CLIENT_LINKS"),
-            window: u32::try_from(window).expect("a window is bounded by WINDOW_MAX"),
-            ring_bytes: RING_BYTES,
-            heartbeat_ns: HEARTBEAT_NS,
-        };
+        let links = links(config);
+        let settings = settings(config, &links);
         let advice =
             "run it as root, or grant CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON; only one program can be at an interface";
         let xdp = Xdp::new(&settings).map_err(|error| SetupError::new(what(), error, advice))?;
         let seat = |&(session, local, _): &(SessionId, SocketAddrV4, usize)| Seat {
             session,
             local,
-            verdicts: vec![None; window].into(),
+            verdicts: vec![None; settings.window as usize].into(),
         };
         let mut kernel = Self {
             xdp,
@@ -213,6 +189,42 @@ impl Seat {
     }
 }
 
+/// Bytes of the program's tables, which the kernel has, and of the verdicts kept here.
+pub(super) fn memory_bytes(config: &Config) -> usize {
+    let links = links(config);
+    let settings = settings(config, &links);
+    Xdp::memory_bytes(&settings) + links.len() * settings.window as usize * size_of::<Option<Record>>()
+}
+
+fn settings(config: &Config, links: &[(SessionId, SocketAddrV4, usize)]) -> Settings {
+    let windows = links.iter().map(|&(.., window)| window);
+    let window = windows.max().unwrap_or(1).next_power_of_two();
+    Settings {
+        caps: caps(config),
+        flows: u16::try_from(links.len()).expect("links are bounded by MAX_CLIENT_LINKS"),
+        window: u32::try_from(window).expect("a window is bounded by WINDOW_MAX"),
+        ring_bytes: RING_BYTES,
+        heartbeat_ns: HEARTBEAT_NS,
+    }
+}
+
+/// Sessions that come by datagrams, where, and how many messages may be under way.
+fn links(config: &Config) -> Vec<(SessionId, SocketAddrV4, usize)> {
+    let links = config.sessions.iter().filter_map(|session| {
+        let net::link::LinkConfig::Ltp(link) = session.link.as_ref()? else {
+            return None;
+        };
+        let LinkEnd::Listen {
+            local: SocketAddr::V4(local),
+        } = link.end
+        else {
+            return None;
+        };
+        Some((session.id, local, link.ltp.window))
+    });
+    links.collect()
+}
+
 /// Orders name instruments by id here.
 fn caps(config: &Config) -> Caps {
     let symbols = config.instruments.iter().map(|instrument| instrument.id.0 + 1);
@@ -243,6 +255,10 @@ mod tests {
         owner = 3\nmax_open_orders = 10\ncancel_on_disconnect = true\n[sessions.link]\nlisten = \"127.0.0.1:7003\"\n\
         window_messages = 1024\nheartbeat_ms = 10\ndead_after_ms = 100\n";
 
+    /// What becomes of an order without a verdict.
+    const CHOICES: [(OnFault, Result<(), Reason>); 2] =
+        [(OnFault::Reject, Err(Reason::Killed)), (OnFault::Software, Ok(()))];
+
     struct Wire {
         kernel: Kernel,
         client: UdpSocket,
@@ -250,18 +266,30 @@ mod tests {
         instrument: InstrumentId,
     }
 
+    /// The example with a link more; the most lots of an order in the place of its 1,000.
+    fn config(lots: &str) -> Config {
+        let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs"));
+        let text = std::fs::read_to_string(base.join("gateway.toml")).expect("the example");
+        let text = text.replacen("[[sessions]]", &format!("{LINK}[[sessions]]"), 1);
+        let limit = "max_quantity_lots = 1_000\n";
+        assert!(text.contains(limit));
+        let text = text.replacen(limit, &format!("max_quantity_lots = {lots}\n"), 1);
+        Config::parse(&text, base).expect("sound")
+    }
+
+    fn orders(lots: &str) -> Orders {
+        Orders::new(&config(lots).orders[0]).expect("sound")
+    }
+
     impl Wire {
-        fn new(on_fault: OnFault) -> Self {
-            let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs"));
-            let text = std::fs::read_to_string(base.join("gateway.toml")).expect("the example");
-            let mut config = Config::parse(&text.replacen("[[sessions]]", &format!("{LINK}[[sessions]]"), 1), base)
-                .expect("a link more");
+        fn new(interface: &str, on_fault: OnFault) -> Self {
+            let mut config = config("1_000");
             config.prefilter.on_fault = on_fault;
             let interface = XdpFilter {
-                interface: "lo".to_owned(),
+                interface: interface.to_owned(),
                 mode: XdpMode::Generic,
             };
-            let orders = Orders::new(&config.orders[0]).expect("the example");
+            let orders = orders("1_000");
             let kernel = Kernel::open(&config, &interface, &orders).expect("root, and an interface without a program");
             let gateway = UdpSocket::bind(LISTEN).expect("the port");
             gateway
@@ -302,6 +330,10 @@ mod tests {
             (order, bytes[..length].to_vec())
         }
 
+        fn receive(&self) -> std::io::Result<usize> {
+            self.gateway.recv(&mut [0; 128])
+        }
+
         /// Over the wire, and what the gateway says of it.
         fn judged(&mut self, sequence: u32, lots: u64) -> Result<(), Reason> {
             let (order, message) = self.order(lots);
@@ -311,23 +343,26 @@ mod tests {
         }
 
         fn send(&self, sequence: u32, message: &[u8]) {
+            let sent = self.send_only(sequence, message);
+            assert_eq!(self.receive().expect("in time"), sent);
+        }
+
+        fn send_only(&self, sequence: u32, message: &[u8]) -> usize {
             let mut datagram = vec![0; 16];
             datagram[..4].copy_from_slice(&5_u32.to_le_bytes());
             datagram[4..8].copy_from_slice(&sequence.to_le_bytes());
             datagram[12] = 48;
             datagram[14] = 1;
             datagram.extend_from_slice(message);
-            self.client.send_to(&datagram, LISTEN).expect("sent");
-            let mut came = [0; 128];
-            assert_eq!(self.gateway.recv(&mut came).expect("in time"), datagram.len());
+            self.client.send_to(&datagram, LISTEN).expect("sent")
         }
     }
 
     #[test]
     #[ignore = "needs root"]
     fn the_kernels_verdict_is_that_on_the_order_and_what_has_none_is_as_the_operator_said() {
-        for (on_fault, then) in [(OnFault::Reject, Err(Reason::Killed)), (OnFault::Software, Ok(()))] {
-            let mut wire = Wire::new(on_fault);
+        for (on_fault, then) in CHOICES {
+            let mut wire = Wire::new("lo", on_fault);
             assert_eq!(wire.judged(1, 1_000), Ok(()));
             assert_eq!(wire.judged(2, 1_001), Err(Reason::MaxQuantity));
             assert_eq!(wire.judged(2, 1_001), then, "the verdict was used");
@@ -351,6 +386,68 @@ mod tests {
             wire.kernel.guard.fail(Fault::Detached);
             assert_eq!(wire.judged(5, 1), then);
             assert_eq!(wire.kernel.view().fallback.unjudged, 3, "a fault is not the order's");
+        }
+    }
+
+    #[test]
+    fn its_memory_is_known_before_it_is_taken() {
+        let of = |window: &str| {
+            let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs"));
+            let text = std::fs::read_to_string(base.join("gateway.toml")).expect("the example");
+            let link = LINK.replacen("1024", window, 1);
+            let table = "[prefilter]\nbackend = \"xdp\"\n[prefilter.xdp]\ninterface = \"lo\"\nmode = \"generic\"\n";
+            let text = text.replacen("[[sessions]]", &format!("{table}{link}[[sessions]]"), 1);
+            let memory = crate::memory::memory(&Config::parse(&text, base).expect("sound"));
+            memory
+                .iter()
+                .find(|(name, _)| *name == "pre-filter")
+                .expect("its line")
+                .1
+        };
+        // For each number a place among those judged, and one for its verdict; the numbers of trials have places too. A link
+        // has more of them than its window: the next power of two.
+        let of_a_number = 2 * size_of::<u64>() + size_of::<Option<Record>>();
+        assert_eq!(of("2048") - of("1024"), 2_048 * of_a_number);
+        assert!(of("1024") > RING_BYTES as usize);
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn it_follows_the_limits_and_drops_what_comes_when_nobody_is_there() {
+        let mut wire = Wire::new("lo", OnFault::Reject);
+        assert_eq!(wire.judged(1, 1_000), Ok(()));
+        wire.kernel.load(&orders("900"));
+        assert_eq!(wire.judged(2, 901), Err(Reason::MaxQuantity));
+        assert_eq!(wire.judged(3, 900), Ok(()));
+        assert_eq!(wire.kernel.view().generation, 2);
+
+        wire.kernel.flow(SESSION, None);
+        wire.gateway.set_nonblocking(true).expect("set");
+        wire.send_only(4, &wire.order(1).1);
+        assert!(wire.receive().is_err(), "it came to the socket");
+        assert_eq!(wire.kernel.view().counters.received, 3);
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn an_interface_that_is_gone_is_a_fault_and_the_operators_choice_holds() {
+        let ip = |arguments: &str| {
+            let done = std::process::Command::new("ip").args(arguments.split(' ')).status();
+            assert!(done.expect("iproute2").success(), "{arguments}");
+        };
+        for (on_fault, then) in CHOICES {
+            ip("link add tgk0 type veth peer name tgk1");
+            let mut wire = Wire::new("tgk0", on_fault);
+            wire.kernel.beat();
+            assert_eq!(wire.kernel.view().fault, None);
+            ip("link del tgk0");
+            wire.kernel.beat();
+            assert_eq!(wire.kernel.view().fault, Some(Fault::Detached));
+            wire.kernel.load(&orders("900"));
+            assert_eq!(wire.judged(1, 1), then);
+            let view = wire.kernel.view();
+            assert_eq!((view.generation, view.fallback.unjudged), (1, 0));
+            assert_eq!(view.fallback.refused + view.fallback.to_software, 1);
         }
     }
 }

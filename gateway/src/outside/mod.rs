@@ -36,6 +36,15 @@ pub(crate) enum Outside {
     Xdp(Box<kernel::Kernel>),
 }
 
+/// Bytes that the backend takes beside the shard's own.
+pub(crate) fn memory_bytes(_config: &Config) -> usize {
+    #[cfg(feature = "xdp")]
+    if let PrefilterBackend::Xdp(_) = &_config.prefilter.backend {
+        return kernel::memory_bytes(_config);
+    }
+    0
+}
+
 /// How the pre-filter of a shard stands, for operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FilterView {

@@ -6,6 +6,7 @@
 
 use super::DmaMem;
 use crate::driver::Bar;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -41,17 +42,18 @@ struct Mapping {
     length: usize,
 }
 
-/// Opens the device at a PCI address such as `0000:01:00.0`, of an IOMMU group such as 12, and gives it `bytes` of memory.
-/// The device is bound to the driver `vfio-pci`.
+/// Opens the device at a PCI address such as `0000:01:00.0` and gives it `bytes` of memory. The device is bound to the driver
+/// `vfio-pci`.
 ///
 /// # Errors
 /// There is no VFIO or no such device, its group is not whole, or its BAR 0 cannot be mapped.
-pub fn open(group: u32, address: &str, bytes: usize) -> io::Result<(VfioBar, VfioMem)> {
+pub fn open(address: &str, bytes: usize) -> io::Result<(VfioBar, VfioMem)> {
+    let group = group(address)?;
     let container = open_file(Path::new("/dev/vfio/vfio"))?;
     if ioctl(&container, VFIO_GET_API_VERSION, 0)? != VFIO_API_VERSION {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "another version of VFIO"));
     }
-    let group = open_file(&Path::new("/dev/vfio").join(group.to_string()))?;
+    let group = open_file(&Path::new("/dev/vfio").join(group))?;
     let mut status = GroupStatus { argsz: 8, flags: 0 };
     ioctl(&group, VFIO_GROUP_GET_STATUS, (&raw mut status) as u64)?;
     if status.flags & VFIO_GROUP_FLAGS_VIABLE == 0 {
@@ -212,8 +214,22 @@ impl Drop for Mapping {
     }
 }
 
+/// The number of its IOMMU group.
+fn group(address: &str) -> io::Result<OsString> {
+    let link = Path::new("/sys/bus/pci/devices").join(address).join("iommu_group");
+    let path = std::fs::read_link(&link)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", link.display())))?;
+    path.file_name()
+        .map(ToOwned::to_owned)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
 fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 fn ioctl(file: &File, request: libc::Ioctl, argument: u64) -> io::Result<i32> {

@@ -10,6 +10,8 @@
 
 mod layout;
 mod object;
+#[cfg(test)]
+mod tests;
 
 pub use layout::{Flow, Record};
 pub use net::bpf::Hook;
@@ -166,6 +168,15 @@ impl Xdp {
             xdp.put_head(bank)?;
         }
         Ok(xdp)
+    }
+
+    /// Bytes that its tables and its ring take in the kernel.
+    #[must_use]
+    pub const fn memory_bytes(settings: &Settings) -> usize {
+        let (symbols, sessions) = (settings.caps.symbols as usize, settings.caps.sessions as usize);
+        let banks = 2 * (1 + symbols + sessions) * size_of::<Entry>();
+        let seen = (settings.flows as usize + 1) * settings.window as usize * 8;
+        banks + symbols * size_of::<TouchValue>() + sessions * 8 + seen + settings.ring_bytes as usize
     }
 
     /// Puts the program at an interface of this thread's network namespace, as long as this lives.
@@ -338,6 +349,9 @@ impl PreFilter for Xdp {
 
     fn set_control(&mut self, control: Control) -> Result<(), Fault> {
         self.check_attached()?;
+        if control.enable {
+            self.confirm()?;
+        }
         self.control = control;
         self.put_control().map_err(|_| Fault::Kernel)
     }

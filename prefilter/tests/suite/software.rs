@@ -2,7 +2,9 @@
 
 use crate::model;
 use prefilter::conformance::{Outcome, Step, parse, run};
-use prefilter::{Caps, Control, Counters, Fault, PreFilter, SessionLimits, Slot, Software, SymbolLimits, Verdict};
+use prefilter::{
+    Caps, Control, Counters, Fault, PreFilter, Reasons, SessionLimits, Slot, Software, SymbolLimits, Verdict,
+};
 use types::{InstrumentId, Price, SessionId, Side};
 
 const CAPS: Caps = Caps {
@@ -40,11 +42,23 @@ fn a_hundred_thousand_orders_are_judged_as_the_model_does() {
     }
 }
 
-/// A backend that sets other limits than it was told.
+/// A backend that sets other limits than it was told, or has a defect.
 struct Mutant {
     inner: Software,
     symbol: fn(SymbolLimits) -> SymbolLimits,
     session: fn(SessionLimits) -> SessionLimits,
+    defect: Defect,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Defect {
+    None,
+    /// Counts one more.
+    Counts,
+    /// Gives no verdicts.
+    Silent,
+    /// Is at fault.
+    Unsound,
 }
 
 impl Mutant {
@@ -53,6 +67,7 @@ impl Mutant {
             inner: Software::new(CAPS),
             symbol,
             session,
+            defect: Defect::None,
         }
     }
 }
@@ -80,13 +95,21 @@ impl PreFilter for Mutant {
         self.inner.submit(slots)
     }
     fn poll(&mut self, verdicts: &mut [Verdict]) -> usize {
-        self.inner.poll(verdicts)
+        match self.defect {
+            Defect::Silent => 0,
+            _ => self.inner.poll(verdicts),
+        }
     }
     fn counters(&mut self) -> Counters {
-        self.inner.counters()
+        let mut counters = self.inner.counters();
+        counters.passed += u64::from(self.defect == Defect::Counts && counters.received > 0);
+        counters
     }
     fn health(&mut self) -> Result<(), Fault> {
-        self.inner.health()
+        match self.defect {
+            Defect::Unsound => Err(Fault::Reset),
+            _ => self.inner.health(),
+        }
     }
 }
 
@@ -120,6 +143,40 @@ fn mistakes_are_noticed() {
             assert!(outcome.different > 0, "{name} passes");
         }
     }
+}
+
+#[test]
+fn wrong_counts_silence_and_a_fault_are_noticed() {
+    let script = golden();
+    let outcome = |defect| {
+        let mut backend = Mutant::of(|limits| limits, |limits| limits);
+        backend.defect = defect;
+        run(&mut backend, &script)
+    };
+    clean(&outcome(Defect::None).expect("sound"));
+    let counts = outcome(Defect::Counts).expect("sound");
+    assert!(counts.different == 0 && !counts.is_clean());
+    assert_eq!(outcome(Defect::Silent), Err(Fault::Overdue { sequence: 0 }));
+    assert_eq!(outcome(Defect::Unsound), Err(Fault::Reset));
+    let nothing = run(&mut Software::new(CAPS), &[Step::Commit]).expect("sound");
+    assert!(!nothing.is_clean(), "it shows nothing");
+}
+
+#[test]
+fn what_was_judged_is_counted_by_reason_and_a_run_counts_its_own() {
+    let mut filter = Software::new(CAPS);
+    let script = parse("commit\ncontrol 0 0\nframe 1 0 00 1 5 0\nframe 1 0 - 1 5 0\n").expect("a script");
+    clean(&run(&mut filter, &script).expect("sound"));
+    let mut passing = golden();
+    passing.retain(|step| !matches!(step, Step::Frame(frame) if frame.reasons != Reasons::NONE));
+    run(&mut filter, &passing).expect("sound");
+    clean(&run(&mut filter, &script).expect("sound"));
+    let counters = filter.counters();
+    assert_eq!((counters.refused, counters.reasons), (4, [4, 0, 0, 0, 0, 0, 0, 0, 0]));
+    assert!(
+        counters.passed > 300 && counters.received == counters.passed + 4,
+        "{counters:?}"
+    );
 }
 
 #[test]
@@ -184,6 +241,8 @@ fn verdicts_wait_for_a_poll_and_no_more_is_taken_than_there_is_room_for() {
 fn a_line_that_is_no_step_is_named() {
     let wrong = |text: &str| parse(text).expect_err("no script");
     for (text, line, expected) in [
+        ("", 1, "a commit, first of all"),
+        ("# nothing\n\n", 2, "a commit, first of all"),
         ("control 1 0", 1, "a commit, first of all"),
         ("commit\nfoo", 2, "control, symbol, session, touch, commit or frame"),
         ("commit\n# x\nsymbol 1 2 3", 3, "a number"),
