@@ -80,7 +80,7 @@ pub(super) struct TouchValue {
 pub(super) struct ControlValue {
     enable: U32,
     kill: U32,
-    closes_at: U64,
+    pub(super) closes_at: U64,
 }
 
 /// `struct counters`.

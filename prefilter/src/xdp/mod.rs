@@ -353,7 +353,7 @@ impl PreFilter for Xdp {
             self.confirm()?;
         }
         self.control = control;
-        self.put_control().map_err(|_| Fault::Kernel)
+        self.put_control().map_err(|_| self.close(Fault::Kernel))
     }
 
     fn set_symbol(&mut self, instrument: InstrumentId, limits: Option<SymbolLimits>) -> Result<(), Fault> {
@@ -428,7 +428,7 @@ impl PreFilter for Xdp {
         if ktime_ns() >= self.closes_at {
             return Err(self.close(Fault::HeartbeatLost));
         }
-        self.put_control().map_err(|_| Fault::Kernel)
+        self.put_control().map_err(|_| self.close(Fault::Kernel))
     }
 }
 

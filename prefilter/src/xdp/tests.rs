@@ -82,3 +82,17 @@ fn limits_that_the_kernel_does_not_take_are_a_fault_and_close() {
     assert_eq!(xdp.commit(), Err(Fault::Kernel));
     assert!(is_closed(&mut xdp, 2));
 }
+
+#[test]
+#[ignore = "needs root"]
+fn the_heartbeat_puts_off_the_time_at_which_it_closes() {
+    let mut xdp = opened();
+    let closes_at = |xdp: &Xdp| {
+        let mut control = ControlValue::new_zeroed();
+        xdp.maps.control.value(&FIRST, control.as_mut_bytes()).expect("there");
+        control.closes_at.get()
+    };
+    let before = closes_at(&xdp);
+    assert_eq!(xdp.health(), Ok(()));
+    assert!(closes_at(&xdp) > before);
+}
