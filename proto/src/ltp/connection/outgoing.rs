@@ -39,7 +39,12 @@ impl Connection {
     /// Writes the reply to the last datagram of the handshake into `out`, if there is one, and gives its length.
     /// [`poll_transmit`](Self::poll_transmit) gives it too; this is for an owner who has yet to learn its peer's address,
     /// and replies to wherever the datagram came from.
+    #[inline]
     pub fn poll_reply(&mut self, out: &mut [u8]) -> Option<usize> {
+        // Nearly always; each datagram asks.
+        if !self.session.has_reply() {
+            return None;
+        }
         let length = self.session.poll_reply(self.standing(), out)?;
         self.counters.datagrams_sent += 1;
         Some(self.sign_handshake(out, length))
