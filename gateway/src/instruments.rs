@@ -80,6 +80,7 @@ impl Instruments {
         let place = self.place(id);
         if let Some(entry) = self.entries.get_mut(place.0 as usize) {
             entry.bbo = *bbo;
+            entry.reference = reference(bbo);
         }
     }
 

@@ -577,3 +577,27 @@ pub(crate) fn encoded(request: &Request) -> Vec<u8> {
     let length = proto::native::encode_request(request, &mut buffer);
     buffer[..length].to_vec()
 }
+
+#[test]
+fn the_book_that_moved_a_held_order_is_what_the_next_order_is_measured_from() {
+    let mut fixture = plain_venue();
+    fixture.native(&Request::New(stop(1)));
+    // The market is a quarter higher, and the trade meets the stop: the book comes in for that.
+    let moved = fixture.book(|book| {
+        (book.bid.price, book.ask.price, book.last) = (price("124.99"), price("125.01"), price("125"));
+    });
+    assert!(moved);
+    fixture.native_reports();
+    let near = NewOrder {
+        price: price("125"),
+        ..buy(2)
+    };
+    assert_eq!(
+        fixture.native(&Request::New(near)),
+        [],
+        "within the collar of what the market is by now"
+    );
+    let refused = fixture.native(&Request::New(buy(3)));
+    assert_eq!(essence(&refused), [(ExecType::Rejected, 3, Reason::PriceCollar)]);
+    assert_replays(fixture);
+}
