@@ -301,6 +301,7 @@ fn report(cl_ord_id: &[u8], time: Timestamp) -> ExecutionReport<'_> {
         leaves: 100,
         restatement: None,
         answer_to: None,
+        crossed: None,
     }
 }
 

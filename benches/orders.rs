@@ -18,7 +18,7 @@
 
 use gateway::shared_limits::SharedLimits;
 use orders::{
-    AccountConfig, AccountLimits, AccountPlace, AuctionLimits, BookLimit, Capacity, Collar, FirmLimits,
+    AccountConfig, AccountLimits, AccountPlace, AuctionLimits, BookLimit, Capacity, Collar, CrossingConfig, FirmLimits,
     InstrumentLimits, MissingBook, MissingReference, OrderTypes, Orders, OrdersConfig, RateAction, RateLimit,
     RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig,
     SessionLimits, ShortSales, Sink, Stake, VenueConfig,
@@ -409,6 +409,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         accounts: (1..=size).map(AccountId).collect(),
         owner: session,
         self_match: SelfMatch::CancelNewest,
+        crossing: false,
         cancel_on_disconnect: true,
         limits: SessionLimits {
             max_open_orders: u32::MAX,
@@ -443,6 +444,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         own_cancel_wait: Duration(0),
         rate_queue: RateQueueConfig::NONE,
         peg_interval: Duration(0),
+        crossing: CrossingConfig::NONE,
         capacity: Capacity {
             waiting_orders: 0,
             held_orders: 0,

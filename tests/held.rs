@@ -212,12 +212,12 @@ fn recordings_join_orders_that_waited_and_that_were_held() {
 }
 
 /// A file of a report.
-struct Table {
+pub(crate) struct Table {
     rows: Vec<BTreeMap<String, String>>,
 }
 
 impl Table {
-    fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).expect("a file of the report");
         let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
         let names: Vec<String> = lines.next().expect("names").collect();
@@ -226,7 +226,7 @@ impl Table {
     }
 
     /// The one row that is wanted.
-    fn row(&self, is_wanted: impl Fn(&BTreeMap<String, String>) -> bool) -> &BTreeMap<String, String> {
+    pub(crate) fn row(&self, is_wanted: impl Fn(&BTreeMap<String, String>) -> bool) -> &BTreeMap<String, String> {
         let rows: Vec<_> = self.rows.iter().filter(|row| is_wanted(row)).collect();
         assert_eq!(rows.len(), 1, "{rows:?}");
         rows[0]

@@ -4,6 +4,7 @@ mod bad_input;
 mod configs;
 mod control;
 mod credits;
+mod cross;
 mod days;
 mod devices;
 mod door;

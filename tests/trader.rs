@@ -356,7 +356,7 @@ impl Trader {
                 let is_refused = report.exec_type == ExecType::Rejected;
                 assert_eq!(
                     is_refused,
-                    !matches!(report.reason, Reason::None | Reason::Held),
+                    !matches!(report.reason, Reason::None | Reason::Held | Reason::Crossing),
                     "{report:?}"
                 );
                 let order = Order {

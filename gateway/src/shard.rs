@@ -21,7 +21,7 @@ use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
 use net::SetupError;
-use orders::{AccountPlace, ForVenue, Orders, QueuedVerdict, Report, Sink, Stake, WaitingVerdict};
+use orders::{AccountPlace, ForVenue, Orders, QueuedVerdict, Report, Routed, Sink, Stake, WaitingVerdict};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
@@ -193,18 +193,8 @@ impl Shard {
         let venue = routed.venue();
         effects.reserve_room(order.session, Destination::Venue(venue), Purpose::Order)?;
         effects.reserve_shared(routed.account(), routed.need())?;
-        if routed.must_queue() {
-            // It goes when the rate allows, see `send_waiting`.
-            return Ok(self.orders.enqueue(now, routed));
-        }
-        if routed.is_held() {
-            // What goes to its venue follows, see `send_waiting`.
-            let (orders, mut reports) = self.reports(now, effects);
-            return Ok(orders.hold_here(now, routed, &mut reports));
-        }
-        if routed.must_wait() {
-            // The cancels of own orders go first, see `send_waiting`.
-            return Ok(self.orders.hold(now, routed));
+        if !routed.goes_at_once() {
+            return Ok(self.keep(now, routed, effects));
         }
         let out = self.orders.accept(now, routed);
         effects.stamp(Tap::Routed);
@@ -212,6 +202,19 @@ impl Shard {
         send_to_venue(venue, &Request::New(out.request), effects);
         effects.stamp(Tap::VenueSent);
         Ok(out.order_id)
+    }
+
+    /// Takes in an order that does not go at once. What becomes of it follows, see `send_waiting`.
+    #[cold]
+    fn keep<E: Effects>(&mut self, now: Timestamp, routed: Routed<'_>, effects: &mut E) -> OrderId {
+        if routed.must_queue() {
+            return self.orders.enqueue(now, routed);
+        }
+        if routed.is_held() {
+            let (orders, mut reports) = self.reports(now, effects);
+            return orders.hold_here(now, routed, &mut reports);
+        }
+        self.orders.hold(now, routed)
     }
 
     fn on_cancel<E: Effects>(&mut self, now: Timestamp, cancel: &CancelOrder, effects: &mut E) {
@@ -467,7 +470,7 @@ impl Shard {
         is_late
             || self.orders.is_ending()
             || self.orders.is_queue_due(now)
-            || self.orders.is_held_expired(now)
+            || self.orders.is_held_awake(now)
             || (self.stalled != 0 && venues.any(|venue| self.stalled & venue_bit(venue) != 0 && has_room(venue)))
     }
 

@@ -35,6 +35,8 @@ pub enum AuditError {
     HeldOrder(OrderId),
     /// Another number of orders is held, due or watching than is counted.
     HeldOrders,
+    /// Orders that rest to be crossed are not all listed, or not in their order.
+    RestingOrders,
     /// More client numbers are known than orders and replaces have.
     ClientIds,
 }
@@ -146,6 +148,9 @@ impl Orders {
             }
             due += u32::from(held.is_due);
             watching += u32::from(held.is_watching);
+        }
+        if !self.rests_are_listed() {
+            return Err(AuditError::RestingOrders);
         }
         let watches = self.held.watches.iter();
         let listed: u32 = watches.clone().map(|watch| watch.orders.length()).sum();

@@ -45,6 +45,8 @@ pub struct OrdersConfig {
     /// Pegged orders that the gateway stands in for follow the book of their instrument at most once in this time. Zero where
     /// it stands in for none.
     pub peg_interval: Duration,
+    /// Trades inside the gateway.
+    pub crossing: CrossingConfig,
     /// How much is allocated.
     pub capacity: Capacity,
 }
@@ -295,6 +297,23 @@ pub struct RateQueueConfig {
     pub wait: Duration,
 }
 
+/// What may trade inside the gateway, of sessions that want it: [`SessionConfig::crossing`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CrossingConfig {
+    /// In these instruments of the shard.
+    pub instruments: Vec<InstrumentId>,
+    /// How long an order rests here for others before it goes to its venue. Zero where no session wants it.
+    pub rest: Duration,
+}
+
+impl CrossingConfig {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        instruments: Vec::new(),
+        rest: Duration(0),
+    };
+}
+
 /// A client session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionConfig {
@@ -306,6 +325,8 @@ pub struct SessionConfig {
     pub owner: u32,
     /// What happens when an order of this session would trade with one of its own owner.
     pub self_match: SelfMatch,
+    /// Whether its orders may trade inside the gateway, in the instruments of [`CrossingConfig`].
+    pub crossing: bool,
     /// Whether its orders are cancelled when it is lost.
     pub cancel_on_disconnect: bool,
     /// Its limits on this shard.
@@ -390,7 +411,7 @@ pub struct Capacity {
     pub books: u32,
     /// Orders that wait at a time until own ones are cancelled. Zero where no session has [`SelfMatch::CancelOldest`].
     pub waiting_orders: u32,
-    /// Orders that are held at a time because their venue lacks their type. Zero where the gateway stands in for none.
+    /// Orders that are held at a time because their venue lacks their type, or to be crossed. Zero where there are none.
     pub held_orders: u32,
 }
 
@@ -439,6 +460,9 @@ pub enum ConfigError {
     /// The gateway is to stand in for order types of the venue, and the number of orders that it may hold or the time between
     /// two prices of a pegged order is zero.
     NoHolding(VenueId),
+    /// Orders in some instruments may trade inside the gateway, and the time to rest or the number of orders that may be held is
+    /// zero.
+    NoCrossing,
     /// The session leaves self-match prevention to venues that decrement, and its orders may go to one that does not.
     NoDecrement(SessionId, VenueId),
 }
@@ -667,6 +691,7 @@ impl fmt::Display for ConfigError {
                 "order types of venue {id} are emulated, which needs orders that may be held, and for pegged ones a time between \
                  two prices"
             ),
+            Self::NoCrossing => f.write_str("crossing needs a time that orders rest, and orders that may be held"),
             Self::NoWaiting(id) => write!(
                 f,
                 "session {id} cancels its oldest orders, which needs a time to wait and orders that may wait"
@@ -687,6 +712,8 @@ pub(crate) struct InstrumentState {
     pub(crate) venue: VenueId,
     pub(crate) class: LimitClass,
     pub(crate) limits: InstrumentLimits,
+    /// Whether its orders may trade inside the gateway.
+    pub(crate) crosses: bool,
     /// Which of its limits are its own and not its class's: a bit for each, by their numbers.
     pub(crate) own: u64,
     /// Whether it is one of the [`RestrictedPairs`](crate::restricted::RestrictedPairs). Few are, and only those are looked up.

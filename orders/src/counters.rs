@@ -63,6 +63,10 @@ pub struct Counters {
     pub held: u64,
     /// Orders sent to venues for those.
     pub children: u64,
+    /// Trades inside the gateway.
+    pub crossed: u64,
+    /// Orders that rested in the gateway for those.
+    pub rested: u64,
     /// Orders that ended.
     pub ended: u64,
     refusals: [u64; REASON_NUMBERS],
@@ -96,6 +100,8 @@ impl Counters {
             queued: 0,
             held: 0,
             children: 0,
+            crossed: 0,
+            rested: 0,
             ended: 0,
             refusals: [0; REASON_NUMBERS],
             reports: [0; EXEC_TYPES],

@@ -28,7 +28,7 @@ use types::{
 
 /// A held order that has something to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Due(u32);
+pub struct Due(pub(crate) u32);
 
 /// What a held order has to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,7 +153,14 @@ impl Orders {
     #[inline]
     #[must_use]
     pub fn is_held_due(&self, now: Timestamp) -> bool {
-        self.held.due.length() > 0 || self.is_held_expired(now)
+        self.held.due.length() > 0 || self.is_held_awake(now)
+    }
+
+    /// Whether one may have something to do by the time alone.
+    #[inline]
+    #[must_use]
+    pub fn is_held_awake(&self, now: Timestamp) -> bool {
+        self.held.wakes <= now
     }
 
     /// Whether one may be over by its own date while nothing of it is at its venue.
@@ -180,7 +187,10 @@ impl Orders {
         }
         match expired {
             Some(slot) => self.expire(slot, Reason::Expired, sink),
-            None => self.held.expires = next,
+            None => {
+                self.held.expires = next;
+                self.held.note_wake();
+            }
         }
     }
 
@@ -190,9 +200,10 @@ impl Orders {
         let order = self.table.order_mut(slot);
         order.told = true;
         order.updated = now;
-        let exec = order.report(ExecType::New, exec_id, Reason::Held);
         let (place, status) = (order.held_place, order.status());
         let parts = self.held.entry(place).parts;
+        let reason = if parts.cross { Reason::Crossing } else { Reason::Held };
+        let exec = order.report(ExecType::New, exec_id, reason);
         if parts.stop || parts.peg {
             self.held.watch(place, self.table.order(slot));
         } else {
@@ -380,9 +391,9 @@ impl Orders {
     /// Forgets a held order that ends, or that has become one like any other.
     pub(crate) fn leave_held(&mut self, slot: u32) {
         let order = self.table.order_mut(slot);
-        let (place, instrument) = (order.held_place, order.instrument);
+        let (place, instrument, side) = (order.held_place, order.instrument, order.side);
         order.held_place = NIL;
-        self.held.free(place, instrument);
+        self.held.free(place, instrument, side);
     }
 
     /// Nothing of the order is at its venue any more, and it has lots left: what comes next?
@@ -410,6 +421,7 @@ impl Orders {
             return;
         }
         let order = *self.table.order(slot);
+        self.held.stop_crossing(order.held_place, order.instrument, order.side);
         let types = &self.venues[usize::from(order.venue.0)].types;
         let held = self.held.entry_mut(order.held_place);
         // It was seen to be possible when the replace came.
@@ -430,8 +442,8 @@ impl Orders {
         let held = self.held.entry(place);
         let order = self.table.order(held.slot);
         let venue = &self.venues[usize::from(order.venue.0)];
-        // Its end is under way, or own orders are first.
-        if order.cancel.is_some() || order.waits() {
+        // Its end is under way, own orders are first, or it is crossed.
+        if order.cancel.is_some() || order.waits() || held.parts.cross {
             return Step::Nothing;
         }
         // As other cancels: the link keeps it while the venue is down.
@@ -439,8 +451,8 @@ impl Orders {
             return Step::Withdraw;
         }
         if !venue.is_up {
-            let is_stop = held.parts.stop && held.is_met;
-            return if is_stop {
+            let cannot_wait = (held.parts.stop && held.is_met) || is_immediate(order);
+            return if cannot_wait {
                 Step::End(Reason::VenueDown)
             } else {
                 Step::Wait
@@ -574,7 +586,8 @@ impl Orders {
             quantity,
             cumulative: Quantity::ZERO,
         };
-        if !parts.slices && !parts.peg {
+        // A replace of one that traded here says lots that its venue knows nothing of.
+        if !parts.slices && !parts.peg && quantity == order.quantity {
             // The venue has from here on all that it needs.
             self.leave_held(slot);
         }
@@ -623,8 +636,14 @@ impl Orders {
         let order = self.table.order(slot);
         if order.time_in_force == TimeInForce::GoodTillDate {
             self.held.expires = self.held.expires.min(order.terms.expires);
+            self.held.note_wake();
         }
     }
+}
+
+/// Whether what it cannot trade at once is cancelled.
+fn is_immediate(order: &Order) -> bool {
+    order.order_type == OrderType::Market || order.time_in_force.is_immediate()
 }
 
 /// The terms of a child: what is left when the gateway does the rest.

@@ -2,6 +2,7 @@
 
 use crate::config::SelfMatch;
 use crate::control::Stop;
+use crate::detour::Detour;
 use crate::exposure::{Claim, shared_units};
 use crate::map::NIL;
 use crate::order::{Order, own_price};
@@ -55,10 +56,8 @@ struct Candidate<'a> {
     need: Need,
     /// What the account's position is valued at from then on; 0 where there is no reference price.
     mark: Price,
-    /// Whether own orders are to be cancelled before it may go.
-    must_wait: bool,
-    /// Whether a rate does not allow it yet.
-    must_queue: bool,
+    /// What keeps it from its venue.
+    detour: Detour,
 }
 
 impl Orders {
@@ -93,8 +92,9 @@ impl Orders {
         self.check_restrictions(instrument_index, account_index, session_index)?;
         terms.check_short_sale(account)?;
         let is_slow_enough = session.rate.allows(now) && account.rate.allows(now) && instrument.rate.allows(now);
-        let must_queue = !is_slow_enough || session.has_queued();
-        if must_queue {
+        let mut detour = Detour::NONE;
+        if !is_slow_enough || session.has_queued() {
+            detour = Detour::QUEUE;
             let rates = [
                 session.rate_and_limit(),
                 account.rate_and_limit(),
@@ -137,6 +137,12 @@ impl Orders {
             let value = held.value_with(order.side, order.quantity.0, mark, instrument.lot_size);
             need.stake.take_value(&value, &held.stake);
         }
+        if session.crosses
+            && instrument.crosses
+            && self.may_cross(now, order, [session_index, account_index, instrument_index], reference)
+        {
+            detour.add(Detour::CROSS);
+        }
         Ok(RiskChecked(Candidate {
             order,
             version: self.version,
@@ -149,8 +155,7 @@ impl Orders {
             repeat,
             need,
             mark,
-            must_wait: false,
-            must_queue,
+            detour,
         }))
     }
 
@@ -247,10 +252,10 @@ impl Orders {
         match self.sessions[candidate.session as usize].self_match {
             SelfMatch::CancelNewest | SelfMatch::CancelBoth => Err(Reason::SelfMatch),
             // One that waited for both could wait for own orders that came behind it.
-            SelfMatch::CancelOldest if candidate.must_queue => Err(Reason::RateLimit),
+            SelfMatch::CancelOldest if candidate.detour.has(Detour::QUEUE) => Err(Reason::RateLimit),
             SelfMatch::CancelOldest if self.waiting.length() >= self.most_waiting => Err(Reason::TooManyWaiting),
             SelfMatch::CancelOldest => {
-                candidate.must_wait = true;
+                candidate.detour.add(Detour::WAIT);
                 Ok(())
             }
             SelfMatch::Decrement if self.is_decremented(reach, candidate.account, self.venue_of(candidate)) => Ok(()),
@@ -265,7 +270,7 @@ impl Orders {
     /// [`Reason::RateLimit`] for one that would have to be held and queued. No other venue is taken in its place.
     #[inline(always)]
     pub fn route<'a>(&self, order: Screened<'a>) -> Result<Routed<'a>, Reason> {
-        let candidate = order.0;
+        let mut candidate = order.0;
         let venue = self.venue_of(&candidate);
         let state = &self.venues[usize::from(venue.0)];
         if !state.is_up {
@@ -274,16 +279,11 @@ impl Orders {
         if state.slots.is_some_and(|slots| state.open_orders >= slots) {
             return Err(Reason::NoVenueSlot);
         }
-        let parts = state
+        let mut parts = state
             .types
             .parts(candidate.order.order_type, candidate.order.terms.display)?;
-        if parts.any() {
-            if candidate.must_queue {
-                return Err(Reason::RateLimit);
-            }
-            if !self.held.has_room() {
-                return Err(Reason::TooManyHeld);
-            }
+        if parts.any() || candidate.detour.any() {
+            (candidate.detour, parts) = self.check_detour(candidate.detour, parts)?;
         }
         Ok(Routed {
             candidate,
@@ -305,12 +305,10 @@ impl Orders {
     ///
     /// # Panics
     /// When anything changed since [`check_risk`](Self::check_risk), what was checked then might not hold now; when the order
-    /// [must wait](Routed::must_wait) or [is held](Routed::is_held).
+    /// does not [go at once](Routed::goes_at_once).
     #[inline]
     pub fn accept(&mut self, now: Timestamp, order: Routed<'_>) -> ForVenue<NewOrder> {
-        assert!(!order.must_wait(), "an order that must wait is held");
-        assert!(!order.must_queue(), "an order that is too fast is queued");
-        assert!(!order.is_held(), "an order whose type the venue lacks is held");
+        assert!(order.goes_at_once(), "others wait, are queued or held");
         let (slot, request) = self.enter(now, &order);
         let order_id = OrderId(self.table.order(slot).number);
         ForVenue {
@@ -394,7 +392,7 @@ impl Orders {
         self.by_client_id
             .insert(order.client_order_id.0, candidate.session, slot);
         let session = &mut self.sessions[candidate.session as usize];
-        if !candidate.must_queue {
+        if !candidate.detour.has(Detour::QUEUE) {
             self.accounts[candidate.account as usize].rate.take(now);
             self.instruments[candidate.instrument as usize].rate.take(now);
             session.rate.take(now);
@@ -508,23 +506,30 @@ impl Routed<'_> {
         self.venue
     }
 
+    /// Whether nothing of the following keeps it from its venue.
+    #[inline]
+    #[must_use]
+    pub const fn goes_at_once(&self) -> bool {
+        !self.candidate.detour.any()
+    }
+
     /// Whether own orders are to be cancelled before the order may go: it is given to [`Orders::hold`].
     #[must_use]
     pub const fn must_wait(&self) -> bool {
-        self.candidate.must_wait
+        self.candidate.detour.has(Detour::WAIT)
     }
 
     /// Whether a rate does not allow it yet: it is given to [`Orders::enqueue`].
     #[must_use]
     pub const fn must_queue(&self) -> bool {
-        self.candidate.must_queue
+        self.candidate.detour.has(Detour::QUEUE)
     }
 
-    /// Whether the venue lacks its type and the gateway stands in for it: it is given to [`Orders::hold_here`], also when it
+    /// Whether the venue lacks its type and the gateway stands in for it, or it may be crossed: it is given to [`Orders::hold_here`], also when it
     /// [must wait](Self::must_wait).
     #[must_use]
     pub const fn is_held(&self) -> bool {
-        self.parts.any()
+        self.candidate.detour.has(Detour::HOLD)
     }
 
     /// What the order takes of its account's limits that span shards, rounded against the client.

@@ -1,15 +1,17 @@
-//! The orders that the gateway holds because their venue lacks their type: what it knows of each beyond its record among
-//! the open ones, which instruments' books they watch, and which of them have something to do.
+//! The orders that the gateway holds because their venue lacks their type, or to be crossed: what it knows of each beyond its
+//! record among the open ones, which instruments' books they watch, and which of them have something to do.
 //!
 //! An order that is held is an open one in all that counts. What goes to the venue for it is a child: a market or limit order
-//! of some of its lots, one at a time. `emulate.rs` has what happens to it, `watch.rs` what the book does.
+//! of some of its lots, one at a time. `emulate.rs` has what happens to it, `watch.rs` what the book does, `cross.rs` how two
+//! trade with each other.
 
+use crate::cross::Rests;
 use crate::list::{Links, List};
 use crate::map::NIL;
 use crate::order_types::Parts;
 use alloc::boxed::Box;
 use alloc::vec;
-use types::{Duration, Price, Quantity, Timestamp};
+use types::{Duration, Price, Quantity, Side, Timestamp};
 
 /// All held orders of a shard, by place.
 pub(crate) struct HeldOrders {
@@ -30,6 +32,10 @@ pub(crate) struct HeldOrders {
     pub(crate) due: List,
     /// Nothing that is here alone ends by its own date before then.
     pub(crate) expires: Timestamp,
+    /// Nothing here has anything to do by the time alone before then.
+    pub(crate) wakes: Timestamp,
+    /// Those that rest to be crossed.
+    pub(crate) rests: Rests,
     /// Pegged orders of an instrument do not follow its book sooner after they did.
     pub(crate) peg_interval: Duration,
 }
@@ -45,6 +51,8 @@ pub(crate) struct Held {
     pub(crate) is_met: bool,
     pub(crate) is_watching: bool,
     pub(crate) is_due: bool,
+    /// While it rests to be crossed: until when. Else [`Timestamp::NONE`].
+    pub(crate) rests_until: Timestamp,
     /// What of it is at the venue; nothing while the order's venue number is 0.
     pub(crate) child: Child,
     /// A new price of the child that the venue has not answered.
@@ -109,7 +117,7 @@ pub(crate) struct Watch {
 
 impl HeldOrders {
     /// For so many orders in so many instruments.
-    pub(crate) fn new(capacity: u32, instruments: usize, peg_interval: Duration) -> Self {
+    pub(crate) fn new(capacity: u32, instruments: usize, peg_interval: Duration, rests: Rests) -> Self {
         let (places, instruments) = match capacity {
             0 => (0, 0),
             capacity => (capacity as usize, instruments),
@@ -125,6 +133,8 @@ impl HeldOrders {
             due_links: Links::new(places),
             due: List::EMPTY,
             expires: NEVER,
+            wakes: NEVER,
+            rests,
             peg_interval,
         }
     }
@@ -146,8 +156,9 @@ impl HeldOrders {
     }
 
     /// Gives a place back.
-    pub(crate) fn free(&mut self, place: u32, instrument: u32) {
+    pub(crate) fn free(&mut self, place: u32, instrument: u32, side: Side) {
         self.unmark_due(place);
+        self.stop_crossing(place, instrument, side);
         self.unwatch(place, instrument);
         self.entries[place as usize].slot = NIL;
         self.free[self.free_count] = place;
@@ -195,6 +206,7 @@ impl HeldOrders {
             + self.watch_links.memory()
             + self.watched_links.memory()
             + self.due_links.memory()
+            + self.rests.memory()
     }
 }
 
@@ -205,6 +217,7 @@ impl Held {
         is_met: false,
         is_watching: false,
         is_due: false,
+        rests_until: Timestamp::NONE,
         child: Child::NONE,
         reprice: None,
         withdrawal: Withdrawal::No,

@@ -21,6 +21,8 @@ mod change;
 mod config;
 mod control;
 mod counters;
+mod cross;
+mod detour;
 mod done;
 mod emulate;
 mod entry;
@@ -54,13 +56,14 @@ mod watch;
 pub use audit::AuditError;
 pub use change::{CancelChecked, ReplaceChecked, ReplaceScreened};
 pub use config::{
-    AccountConfig, AccountLimits, AuctionLimits, BookLimit, Capacity, Collar, ConfigError, FirmLimits,
+    AccountConfig, AccountLimits, AuctionLimits, BookLimit, Capacity, Collar, ConfigError, CrossingConfig, FirmLimits,
     InstrumentLimits, MissingBook, MissingReference, OrdersConfig, RateAction, RateLimit, RateQueueConfig,
     ReferenceChoice, RepeatLimit, Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales,
     VenueConfig,
 };
 pub use control::{KillScope, Stop};
 pub use counters::{Anomaly, Counters};
+pub use cross::Meeting;
 pub use emulate::{Due, HeldStep};
 pub use entry::{RiskChecked, Routed, Screened};
 pub use exposure::{AccountExposure, Exposure};

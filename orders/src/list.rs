@@ -36,6 +36,11 @@ impl List {
         if self.head == NIL { None } else { Some(self.head) }
     }
 
+    /// The slot that came last, or stands last.
+    pub(crate) const fn last(&self) -> Option<u32> {
+        if self.tail == NIL { None } else { Some(self.tail) }
+    }
+
     /// Slots in the list.
     pub(crate) const fn length(&self) -> u32 {
         self.length
@@ -69,6 +74,25 @@ impl Links {
         list.length += 1;
     }
 
+    /// Puts `slot`, which is in no list, behind `before` in `list`, or at the front of it.
+    pub(crate) fn insert_behind(&mut self, list: &mut List, before: Option<u32>, slot: u32) {
+        let previous = before.unwrap_or(NIL);
+        let next = match before {
+            None => list.head,
+            Some(before) => self.links[before as usize].next,
+        };
+        self.links[slot as usize] = Link { previous, next };
+        match previous {
+            NIL => list.head = slot,
+            previous => self.links[previous as usize].next = slot,
+        }
+        match next {
+            NIL => list.tail = slot,
+            next => self.links[next as usize].previous = slot,
+        }
+        list.length += 1;
+    }
+
     /// Takes `slot` out of `list`, which it is in.
     #[inline]
     pub(crate) fn remove(&mut self, list: &mut List, slot: u32) {
@@ -89,6 +113,14 @@ impl Links {
         match self.links[slot as usize].next {
             NIL => None,
             next => Some(next),
+        }
+    }
+
+    /// The slot before `slot` in its list.
+    pub(crate) fn before(&self, slot: u32) -> Option<u32> {
+        match self.links[slot as usize].previous {
+            NIL => None,
+            previous => Some(previous),
         }
     }
 

@@ -16,6 +16,10 @@ impl Orders {
                 return Err(ConfigError::NoHolding(id));
             }
         }
+        let crosses = !config.crossing.instruments.is_empty();
+        if crosses && (config.crossing.rest.0 == 0 || config.capacity.held_orders == 0) {
+            return Err(ConfigError::NoCrossing);
+        }
         let can_wait = config.own_cancel_wait.0 > 0 && config.capacity.waiting_orders > 0;
         for session in &config.sessions {
             match session.self_match {

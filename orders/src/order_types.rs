@@ -37,6 +37,8 @@ pub(crate) struct Parts {
     pub(crate) slices: bool,
     /// It lets the price follow the market's.
     pub(crate) peg: bool,
+    /// It may trade inside the gateway before it goes to the venue.
+    pub(crate) cross: bool,
 }
 
 impl OrderTypes {
@@ -99,6 +101,7 @@ impl OrderTypes {
             stop: of_type == Handling::Emulated && order_type.is_stop(),
             slices: of_display == Handling::Emulated,
             peg: of_type == Handling::Emulated && order_type.is_pegged(),
+            cross: false,
         };
         // What is triggered at the venue cannot be cut into portions here.
         if parts.slices && order_type.is_stop() && !parts.stop {
@@ -114,11 +117,18 @@ impl Parts {
         stop: false,
         slices: false,
         peg: false,
+        cross: false,
+    };
+
+    /// To be crossed, and nothing that its venue lacks.
+    pub(crate) const CROSS: Self = Self {
+        cross: true,
+        ..Self::NONE
     };
 
     /// Whether there is anything to do.
     #[inline]
     pub(crate) const fn any(self) -> bool {
-        self.stop || self.slices || self.peg
+        self.stop || self.slices || self.peg || self.cross
     }
 }

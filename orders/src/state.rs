@@ -6,6 +6,7 @@ use crate::config::{
 };
 use crate::control::Stop;
 use crate::counters::Counters;
+use crate::cross::Rests;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions, restaked};
 use crate::held::HeldOrders;
@@ -99,6 +100,8 @@ pub(crate) struct SessionState {
     pub(crate) id: SessionId,
     pub(crate) owner: u32,
     pub(crate) self_match: SelfMatch,
+    /// Whether its orders may trade inside the gateway.
+    pub(crate) crosses: bool,
     pub(crate) limits: SessionLimits,
     pub(crate) cancel_on_disconnect: bool,
     pub(crate) stop: Stop,
@@ -217,6 +220,7 @@ impl Orders {
                 config.capacity.held_orders,
                 config.instruments.len(),
                 config.peg_interval,
+                rests(config),
             ),
             counters: Counters::new(),
         };
@@ -224,6 +228,10 @@ impl Orders {
         orders.add_session_accounts(config)?;
         orders.add_restrictions(config);
         orders.add_routes(config)?;
+        for &id in &config.crossing.instruments {
+            let instrument = orders.instrument(id).ok_or(ConfigError::UnknownInstrument(id))?;
+            orders.instruments[instrument as usize].crosses = true;
+        }
         orders.check_modes(config)?;
         Ok(orders)
     }
@@ -493,6 +501,15 @@ fn firm_is_counted(config: &OrdersConfig) -> bool {
     config.firm.max_open_notional.is_some() || config.firm.max_open_orders.is_some()
 }
 
+/// Nothing where nothing is crossed.
+fn rests(config: &OrdersConfig) -> Rests {
+    let instruments = match config.crossing.instruments.len() {
+        0 => 0,
+        _ => config.instruments.len(),
+    };
+    Rests::new(config.capacity.held_orders as usize, instruments, config.crossing.rest)
+}
+
 /// Single instruments that are closed to somebody.
 fn restricted_pairs(config: &OrdersConfig) -> usize {
     let accounts = config.accounts.iter().map(|account| &account.restrictions);
@@ -527,6 +544,7 @@ fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map
             venue: instrument.venue,
             class,
             limits,
+            crosses: false,
             own: 0,
             has_pairs: false,
             rate: Rate::new(limits.rate),
@@ -581,6 +599,7 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
             id: session.id,
             owner: session.owner,
             self_match: session.self_match,
+            crosses: session.crossing,
             limits: session.limits,
             cancel_on_disconnect: session.cancel_on_disconnect,
             stop: Stop::Off,

@@ -13,7 +13,7 @@ use crate::map::NIL;
 use crate::order::{Order, PendingCancel, PendingReplace};
 use crate::report::{OrderStatus, Sink};
 use crate::state::Orders;
-use types::{ClientOrderId, ExecReport, ExecType, OrderId, Quantity, Reason, Timestamp, VenueId};
+use types::{ClientOrderId, ExecReport, ExecType, OrderId, Price, Quantity, Reason, Timestamp, VenueId};
 
 impl Orders {
     /// Takes in a report of a venue and gives what clients are to know of it. Returns the gateway's number of the order.
@@ -172,31 +172,38 @@ impl Orders {
         if report.last_price.is_null() {
             return Err(Anomaly::WrongTerms);
         }
-        let exec_id = self.next_exec_id();
         let order = self.table.order_mut(slot);
         // A trade says as well that the order was accepted.
         order.acknowledge(now, report);
-        order.cumulative += lots;
-        order.traded += i128::from(report.last_price.0) * i128::from(lots.0);
-        order.used += lots.notional(order.weight_price, order.lot_size).0;
-        let exec = ExecReport {
-            last_price: report.last_price,
-            last_quantity: lots,
-            ..order.report(ExecType::Fill, exec_id, Reason::None)
-        };
-        let (side, position, traded, status) = (order.side, order.position, order.traded, order.status());
         let is_held = order.held_place != NIL;
-        let exposure = self.positions.entry_mut(position);
-        exposure.trade(side, lots, report.last_price);
-        exposure.mark = report.last_price;
-        self.update_claim(slot);
-        sink.report(&self.sent(exec, traded, status));
+        self.trade(slot, report.last_price, lots, Reason::None, sink);
         if is_held {
             self.child_filled(now, slot, lots, sink);
         } else if lots == leaves {
             self.end(slot, End::FILLED, sink);
         }
         Ok(())
+    }
+
+    /// Counts a trade of so many lots, which are open, and tells of it. `reason` says where it was, when not at the venue.
+    #[inline]
+    pub(crate) fn trade<S: Sink>(&mut self, slot: u32, price: Price, lots: Quantity, reason: Reason, sink: &mut S) {
+        let exec_id = self.next_exec_id();
+        let order = self.table.order_mut(slot);
+        order.cumulative += lots;
+        order.traded += i128::from(price.0) * i128::from(lots.0);
+        order.used += lots.notional(order.weight_price, order.lot_size).0;
+        let exec = ExecReport {
+            last_price: price,
+            last_quantity: lots,
+            ..order.report(ExecType::Fill, exec_id, reason)
+        };
+        let (side, position, traded, status) = (order.side, order.position, order.traded, order.status());
+        let exposure = self.positions.entry_mut(position);
+        exposure.trade(side, lots, price);
+        exposure.mark = price;
+        self.update_claim(slot);
+        sink.report(&self.sent(exec, traded, status));
     }
 
     fn on_canceled<S: Sink>(

@@ -129,6 +129,12 @@ reasons! {
     /// First stage, no refusal: the gateway holds the order because its venue lacks the type; of an order that was triggered,
     /// that the gateway triggered it.
     Held = 45, "held by the gateway, for a venue without this type of order";
+    /// First stage, no refusal: the order may trade with another client's inside the gateway before it goes to its venue.
+    Crossing = 46, "may trade inside the gateway before it goes to its venue";
+    /// First stage, no refusal: it traded inside the gateway, with an order that was there before.
+    CrossedTaking = 47, "traded inside the gateway, with an order that rested there";
+    /// First stage, no refusal: it traded inside the gateway, where it rested.
+    CrossedResting = 48, "traded inside the gateway, where it rested";
 
     /// Risk: a switch lets only orders pass that reduce what the account holds.
     ReduceOnly = 50, "only orders that reduce a position are allowed";

@@ -13,8 +13,8 @@ use journal::Watermark;
 use net::CarrierConfig;
 use net::link::{LinkEnd, Transport};
 use orders::{
-    AccountConfig, AccountLimits, Capacity, FirmLimits, Handling, Limit, LimitError, LimitScope, LimitValue,
-    OrderTypes, Orders, OrdersConfig, RateQueueConfig, Route, RouteKey, ShortSales,
+    AccountConfig, AccountLimits, Capacity, CrossingConfig, FirmLimits, Handling, Limit, LimitError, LimitScope,
+    LimitValue, OrderTypes, Orders, OrdersConfig, RateQueueConfig, Route, RouteKey, ShortSales,
 };
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::collections::BTreeMap;
@@ -398,6 +398,7 @@ fn orders(
                 wait: Duration::from_millis(queue.wait_ms),
             }),
         peg_interval: time(first_stage.and_then(|stage| stage.peg_interval_ms)),
+        crossing: crossing(raw, shard, instruments)?,
         capacity: Capacity {
             open_orders: raw.capacity.open_orders,
             waiting_orders: first_stage.and_then(|stage| stage.waiting_orders).unwrap_or(0),
@@ -414,6 +415,36 @@ fn orders(
             .filter(|route| !matches!(route.key, RouteKey::Instrument(id) if !is_of(shard, id, instruments)))
             .collect(),
         ..config
+    })
+}
+
+/// What of the shard's instruments may trade inside the gateway.
+fn crossing(raw: &raw::Gateway, shard: ShardId, instruments: &[Instrument]) -> Result<CrossingConfig, ConfigError> {
+    let wants = raw.sessions.iter().find(|session| session.crossing);
+    let Some(crossing) = raw.first_stage.as_ref().and_then(|stage| stage.crossing.as_ref()) else {
+        return match wants {
+            Some(session) => Err(ConfigError(format!(
+                "session {}: crossing needs [first_stage.crossing]",
+                session.id
+            ))),
+            None => Ok(CrossingConfig::NONE),
+        };
+    };
+    let mut of_shard = Vec::new();
+    for symbol in &crossing.symbols {
+        let named = instruments.iter().find(|one| one.symbol.as_str() == symbol);
+        let Some(instrument) = named else {
+            return Err(ConfigError(format!(
+                "first_stage.crossing names {symbol}, which is not in the instrument master"
+            )));
+        };
+        if instrument.shard == shard {
+            of_shard.push(instrument.id);
+        }
+    }
+    Ok(CrossingConfig {
+        instruments: of_shard,
+        rest: Duration::from_millis(crossing.rest_ms),
     })
 }
 

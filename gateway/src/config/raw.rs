@@ -234,6 +234,9 @@ pub(super) struct Session {
     pub(super) owner: u32,
     #[serde(default)]
     pub(super) self_match: SelfMatch,
+    /// Whether its orders may trade inside the gateway.
+    #[serde(default)]
+    pub(super) crossing: bool,
     pub(super) max_open_orders: u32,
     pub(super) max_quantity_lots: Option<u64>,
     pub(super) max_notional: Option<String>,
@@ -320,6 +323,15 @@ pub(super) struct FirstStage {
     pub(super) waiting_orders: Option<u32>,
     pub(super) held_orders: Option<u32>,
     pub(super) peg_interval_ms: Option<u64>,
+    pub(super) crossing: Option<Crossing>,
+}
+
+/// `[first_stage.crossing]`: what may trade inside the gateway, of sessions with `crossing = true`.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Crossing {
+    pub(super) symbols: Vec<String>,
+    pub(super) rest_ms: u64,
 }
 
 /// `self_match = "…"`: what happens when a new order would trade with open ones of its owner.

@@ -114,6 +114,7 @@ pub(super) fn orders(
             raw::SelfMatch::Both => SelfMatch::CancelBoth,
             raw::SelfMatch::Decrement => SelfMatch::Decrement,
         },
+        crossing: raw.crossing,
         cancel_on_disconnect: raw.cancel_on_disconnect,
         limits: SessionLimits {
             max_open_orders: raw.max_open_orders,

@@ -42,6 +42,7 @@ impl Structure {
                 own_cancel_wait,
                 rate_queue,
                 peg_interval,
+                crossing,
                 capacity,
             } = orders;
             for account in of_accounts {
@@ -49,12 +50,13 @@ impl Structure {
             }
             for session in of_sessions {
                 let who = (session.id, &session.accounts, session.owner, &session.restrictions);
-                add(&mut sessions, &(who, session.self_match, session.cancel_on_disconnect));
+                let what = (session.self_match, session.crossing, session.cancel_on_disconnect);
+                add(&mut sessions, &(who, what));
             }
             add(&mut routes, &(shard, venues, of_routes));
             add(
                 &mut capacities,
-                &(shard, own_cancel_wait, rate_queue, peg_interval, capacity),
+                &(shard, own_cancel_wait, rate_queue, peg_interval, crossing, capacity),
             );
         }
         for session in &config.sessions {

@@ -1,9 +1,10 @@
-//! Orders that the shard holds because their venue lacks their type: the book that they watch, and what they send.
+//! Orders that the shard holds because their venue lacks their type, or to cross them: the book that they watch, what they
+//! send, and what they trade with each other.
 
 use super::{Shard, send_to_venue, venue_bit};
 use crate::effects::Effects;
 use crate::places::InstrumentPlace;
-use orders::{HeldStep, Watched};
+use orders::{Due, HeldStep, Watched};
 use types::{Bbo, InstrumentId, Request, Timestamp, VenueId};
 
 impl Shard {
@@ -38,9 +39,15 @@ impl Shard {
             let (orders, mut reports) = self.reports(now, effects);
             orders.expire_held(now, &mut reports);
         }
+        self.orders.end_rests(now);
         let mut next = self.orders.first_due();
         while let Some(due) = next {
             next = self.orders.due_after(due);
+            if let Some(instrument) = self.orders.meets(due)
+                && !self.meet(now, due, instrument, effects)
+            {
+                continue;
+            }
             let has_room = match self.orders.next_step(due) {
                 HeldStep::Nothing | HeldStep::Wait => continue,
                 HeldStep::End => effects.room_for_end(),
@@ -61,6 +68,30 @@ impl Shard {
                 if let Request::New(child) = &out.request {
                     effects.kept_order_sent(out.order_id, child.client_order_id, Some(since));
                 }
+            }
+        }
+    }
+
+    /// Lets an order that came in trade with those that rest here. Returns whether it goes on to its venue.
+    fn meet<E: Effects>(&mut self, now: Timestamp, due: Due, instrument: InstrumentId, effects: &mut E) -> bool {
+        let place = self.instruments.place(instrument);
+        loop {
+            // The newest: a trade is never through what the market shows by now.
+            let reference = *self.instruments.reference(place, effects);
+            let Some(meeting) = self.orders.next_meeting(now, due, &reference) else {
+                return self.orders.end_meeting(now, due, Some(&reference));
+            };
+            let has_room = |session| {
+                effects
+                    .reserve_reports(session, self.sessions.shard_elsewhere(session), 2)
+                    .is_ok()
+            };
+            if !meeting.sessions.into_iter().all(has_room) {
+                return self.orders.end_meeting(now, due, None);
+            }
+            let (orders, mut reports) = self.reports(now, effects);
+            if !orders.cross(now, meeting, &mut reports) {
+                return false;
             }
         }
     }

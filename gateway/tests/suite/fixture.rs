@@ -110,13 +110,18 @@ pub(crate) fn config_with_venue(folder: &Path, venue: SocketAddr) -> Config {
 
 /// The config of the fixture in a folder, with parts of it or of the instrument master replaced.
 pub(crate) fn config_in(folder: &Path, parts: &[(&str, &str)]) -> Config {
-    let texts = [CONFIG.to_owned(), INSTRUMENTS.to_owned()];
-    let [text, instruments] = parts.iter().fold(texts, |texts, (part, other)| {
-        assert!(texts.iter().any(|text| text.contains(part)), "{part}");
-        texts.map(|text| text.replace(part, other))
-    });
+    let [text, instruments] = texts(parts);
     std::fs::write(folder.join("instruments.csv"), instruments).expect("the folder can be written");
     Config::parse(&text, folder).expect("the config is right")
+}
+
+/// The config of the fixture and its instrument master, with parts replaced.
+pub(crate) fn texts(parts: &[(&str, &str)]) -> [String; 2] {
+    let texts = [CONFIG.to_owned(), INSTRUMENTS.to_owned()];
+    parts.iter().fold(texts, |texts, (part, other)| {
+        assert!(texts.iter().any(|text| text.contains(part)), "{part}");
+        texts.map(|text| text.replace(part, other))
+    })
 }
 
 /// ALFA at 99.99 to 100.01.

@@ -2,6 +2,7 @@
 
 mod book;
 mod config_limits;
+mod cross;
 mod drop_copy;
 mod filter;
 mod first_stage;

@@ -13,7 +13,7 @@ pub(super) fn write(report: &Report, to: &mut impl Write) -> io::Result<()> {
     write!(
         to,
         "order_id,session,client_order_id,protocol,phase,trigger,instrument,side,quantity,price,\
-         status,reason,filled_quantity,open_quantity,fills,children,planned,kernel_received"
+         status,reason,filled_quantity,open_quantity,fills,crossed_quantity,children,planned,kernel_received"
     )?;
     for tap in Tap::ALL {
         write!(to, ",{}", tap.name())?;
@@ -94,6 +94,7 @@ fn write_order(report: &Report, order: &Order, to: &mut impl Write) -> io::Resul
         order.filled().to_string(),
         order.outcome.leaves.to_string(),
         fills.join(";"),
+        order.crossed.to_string(),
         children.join(";"),
         time(order.planned),
         time(order.kernel_received),

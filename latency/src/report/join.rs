@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use types::{ClientOrderId, ExecType, OrderId, Reason, SessionId, Timestamp, Trigger};
+use types::{ClientOrderId, ExecType, OrderId, Quantity, Reason, SessionId, Timestamp, Trigger};
 
 use super::load::ReportError;
 use super::order::{Child, Order, Outcome, Report};
@@ -156,6 +156,7 @@ impl Join {
             client_recorded: true,
             refused_by_gateway: false,
             kept: false,
+            crossed: Quantity::ZERO,
             children: Vec::new(),
             outcome: Outcome::default(),
             phase: None,
@@ -212,6 +213,7 @@ impl Join {
             client_recorded: false,
             refused_by_gateway: false,
             kept: false,
+            crossed: Quantity::ZERO,
             children: Vec::new(),
             outcome: Outcome::default(),
             phase: None,
@@ -266,6 +268,9 @@ impl Join {
             order.pass(Tap::VenueReceived, sent.venue_received);
             order.pass(Tap::ReportEncoded, sent.report_encoded);
             order.pass(Tap::ReportSent, sent.report_sent);
+        }
+        if matches!(sent.reason, Reason::CrossedTaking | Reason::CrossedResting) {
+            order.crossed = Quantity(order.crossed.0.saturating_add(sent.last_quantity.0));
         }
         // A client whose session was lost hears nothing any more: what became of its order then is the gateway's to tell.
         let unheard = sent.exec_type == ExecType::Canceled

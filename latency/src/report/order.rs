@@ -40,6 +40,8 @@ pub struct Order {
     pub refused_by_gateway: bool,
     /// Whether the gateway took it and kept it: it waited or was held, and what went to the venue for it are `children`.
     pub kept: bool,
+    /// Lots of its fills that it traded inside the gateway.
+    pub crossed: Quantity,
     /// What went to the venue for an order that was kept.
     pub children: Vec<Child>,
     /// What the reports said.

@@ -1,10 +1,10 @@
 //! A small firm: two instruments, three accounts, four sessions of two owners, two venues.
 
 use orders::{
-    AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, FirmLimits, ForVenue,
-    Handling, InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX, OrderTypes,
-    Orders, OrdersConfig, RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions,
-    Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
+    AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, CrossingConfig, FirmLimits,
+    ForVenue, Handling, InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX,
+    OrderTypes, Orders, OrdersConfig, RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report,
+    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -91,6 +91,7 @@ pub(crate) fn config() -> OrdersConfig {
         accounts: accounts.to_vec(),
         owner: OWNERS[index],
         self_match: SelfMatch::CancelNewest,
+        crossing: false,
         cancel_on_disconnect,
         limits: SessionLimits {
             max_open_orders: SESSION_OPEN_ORDERS,
@@ -167,6 +168,7 @@ pub(crate) fn config() -> OrdersConfig {
         own_cancel_wait: OWN_CANCEL_WAIT,
         rate_queue: RateQueueConfig::NONE,
         peg_interval: PEG_INTERVAL,
+        crossing: CrossingConfig::NONE,
         capacity: Capacity {
             open_orders: 16,
             positions: 16,

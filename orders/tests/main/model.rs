@@ -16,6 +16,7 @@ use types::{
     VenueId,
 };
 
+mod cross;
 mod held;
 mod steps;
 mod value;

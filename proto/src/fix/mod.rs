@@ -47,7 +47,9 @@ pub use mass::{
 pub use message::{Message, Routing, Scratch};
 pub use order::{NewOrderSingle, OrderCancelReplaceRequest, OrderCancelRequest};
 pub use reject::{BusinessMessageReject, BusinessRejectReason, SessionReject};
-pub use report::{CancelRejectResponseTo, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject, StatusAnswer};
+pub use report::{
+    CancelRejectResponseTo, Crossed, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject, StatusAnswer,
+};
 pub use session::{
     Application, CloseReason, CompId, Logon, Output, Recall, ResetOnLogon, Role, Session, SessionConfig,
     SessionCounters,

@@ -6,7 +6,7 @@ use super::field::Violation;
 use super::message::Message;
 use super::order::{parse_code, parse_price};
 use super::{Version, msg_type, tag, value};
-use types::{ExecReport, ExecType, Price, Quantity, Timestamp};
+use types::{ExecReport, ExecType, Price, Quantity, Reason, Timestamp};
 
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
@@ -167,6 +167,17 @@ pub struct ExecutionReport<'a> {
     pub restatement: Option<u64>,
     /// What was asked for, in an answer to a status request.
     pub answer_to: Option<StatusAnswer<'a>>,
+    /// Of a trade inside the gateway, which side of it this is. It is written and not read.
+    pub crossed: Option<Crossed>,
+}
+
+/// Which side of a trade inside the gateway an order was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crossed {
+    /// It rested there.
+    Rested,
+    /// It came to one that rested.
+    Took,
 }
 
 /// Which status request a report answers.
@@ -284,6 +295,7 @@ impl<'a> ExecutionReport<'a> {
             leaves: required_quantity(message, tag::LEAVES_QTY)?,
             restatement: parse_number(message, tag::EXEC_RESTATEMENT_REASON)?,
             answer_to: parse_answer(message),
+            crossed: None,
         })
     }
 }
@@ -314,6 +326,9 @@ impl Body for ExecutionReport<'_> {
         if self.last_quantity > 0 {
             encoder.price(tag::LAST_PX, self.last_price);
             encoder.number(tag::LAST_QTY, self.last_quantity);
+            if let Some(crossed) = self.crossed {
+                crossed.encode(encoder);
+            }
         } else if version < Version::Fix42 {
             encoder.number(tag::LAST_PX, 0);
             encoder.number(tag::LAST_QTY, 0);
@@ -351,6 +366,42 @@ impl Body for ExecutionReport<'_> {
         }
     }
 }
+
+impl Crossed {
+    /// The side that a reason tells of.
+    #[must_use]
+    pub const fn of(reason: Reason) -> Option<Self> {
+        match reason {
+            Reason::CrossedResting => Some(Self::Rested),
+            Reason::CrossedTaking => Some(Self::Took),
+            _ => None,
+        }
+    }
+
+    /// LastCapacity (29), LastMkt (30) and LastLiquidityInd (851), as far as the version has them.
+    #[cold]
+    fn encode(self, encoder: &mut Encoder<'_>) {
+        let version = encoder.version();
+        encoder.code(tag::LAST_CAPACITY, CROSS_AS_AGENT);
+        // Before 4.3 its values are no market codes of ISO 10383.
+        if version >= Version::Fix43 {
+            encoder.text(tag::LAST_MKT, OFF_EXCHANGE);
+        }
+        if version >= Version::Fix44 {
+            let liquidity = match self {
+                Self::Rested => 1,
+                Self::Took => 2,
+            };
+            encoder.number(tag::LAST_LIQUIDITY_IND, liquidity);
+        }
+    }
+}
+
+/// Of 29.
+const CROSS_AS_AGENT: u8 = b'2';
+
+/// Of 30: a trade in a listed instrument off an exchange.
+const OFF_EXCHANGE: &[u8] = b"XOFF";
 
 impl ExecutionReport<'_> {
     /// ExecTransType (20), which versions before 4.3 have: new, or status.
@@ -551,6 +602,7 @@ mod tests {
         leaves: 60,
         restatement: None,
         answer_to: None,
+        crossed: None,
     };
 
     #[test]
@@ -563,6 +615,25 @@ mod tests {
         );
         let frame = encoded(&REPORT, Version::Fix44);
         assert_eq!(read(&mut Scratch::new(), &frame, ExecutionReport::decode), Ok(REPORT));
+    }
+
+    #[test]
+    fn a_trade_inside_the_gateway_says_so_as_far_as_a_version_has_words() {
+        let crossed = |crossed, version| {
+            let report = ExecutionReport {
+                crossed: Some(crossed),
+                ..REPORT
+            };
+            readable(&report, version)
+        };
+        let took = crossed(Crossed::Took, Version::Fix44);
+        assert!(took.contains("|31=10.5|32=40|29=2|30=XOFF|851=2|37=77|"), "{took}");
+        let rested = crossed(Crossed::Rested, Version::Fix50Sp2);
+        assert!(rested.contains("|29=2|30=XOFF|851=1|"), "{rested}");
+        let old = crossed(Crossed::Took, Version::Fix42);
+        assert!(old.contains("|32=40|29=2|37=77|"), "{old}");
+        let middle = crossed(Crossed::Took, Version::Fix43);
+        assert!(middle.contains("|32=40|29=2|30=XOFF|37=77|"), "{middle}");
     }
 
     fn readable(body: &impl Body, version: Version) -> String {

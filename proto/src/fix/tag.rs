@@ -35,6 +35,10 @@ tags! {
     EXEC_TRANS_TYPE = 20;
     /// How an order is handled; automatically without a broker.
     HANDL_INST = 21;
+    /// Whether this fill was brought about by the broker between its own clients.
+    LAST_CAPACITY = 29;
+    /// Market of this fill.
+    LAST_MKT = 30;
     /// Price of this fill.
     LAST_PX = 31;
     /// Quantity of this fill.
@@ -125,6 +129,8 @@ tags! {
     PRICE_TYPE = 423;
     /// What a quantity means.
     QTY_TYPE = 854;
+    /// Whether this fill's order rested.
+    LAST_LIQUIDITY_IND = 851;
     /// The firm that a message is for, when a third party receives it.
     DELIVER_TO_COMP_ID = 128;
     /// Who within that firm.

@@ -8,7 +8,7 @@ use crate::effects::Effects;
 use crate::instruments::Instruments;
 use orders::{OrderStatus, Report};
 use proto::fix::{
-    self, CancelRejectResponseTo, Digits, ExecutionReport, FixExecType, OF_ALL, OF_SECURITY, OrdStatus,
+    self, CancelRejectResponseTo, Crossed, Digits, ExecutionReport, FixExecType, OF_ALL, OF_SECURITY, OrdStatus,
     OrderCancelReject, OrderMassCancelReport, StatusAnswer, Version,
 };
 use types::{ClientOrderId, ExecReport, ExecType, InstrumentId, Quantity, Reason, Timestamp};
@@ -358,6 +358,7 @@ impl Numbers {
                 _ => None,
             },
             answer_to,
+            crossed: Crossed::of(exec.reason),
         })
     }
 }

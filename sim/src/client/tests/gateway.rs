@@ -471,6 +471,7 @@ fn fix_report(now: Timestamp, session: &mut Session, report: &ExecReport, out: &
         leaves: report.leaves.0 * LOT,
         restatement: None,
         answer_to: None,
+        crossed: None,
     };
     session.send(now, &body, out);
 }
