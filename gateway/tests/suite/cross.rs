@@ -400,7 +400,8 @@ fn who_does_not_want_it_or_may_not_goes_to_the_venue() {
 
 #[test]
 fn an_order_that_rests_ends_here_by_whatever_ends_it() {
-    let ends: [(&str, fn(&mut Fixture), &str); 4] = [
+    type End = (&'static str, fn(&mut Fixture), &'static str);
+    let ends: [End; 4] = [
         (
             "a cancel",
             |fixture| {
