@@ -574,12 +574,8 @@ impl World {
                     assert_eq!(exec.leaves.0, live.leaves());
                 }
                 ExecType::RequestRejected => {
-                    if live
-                        .replace
-                        .is_some_and(|replace| replace.client_order_id == exec.client_order_id)
-                    {
-                        live.replace = None;
-                    }
+                    live.replace
+                        .take_if(|replace| replace.client_order_id == exec.client_order_id);
                 }
                 _ => {}
             }
