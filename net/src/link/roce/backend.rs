@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::io;
 use types::Timestamp;
 
-/// A queue pair and the memory of one link, laid out as [`Arena`](super::ring::Arena) says. Chosen when the link is built.
+/// A queue pair and the memory of one link, laid out as `Arena` says. Chosen when the link is built.
 pub trait Backend: Debug + Sized {
     /// A peer's RDMA WRITE without immediate shows in memory and nowhere else.
     const WRITES_SHOW_NOWHERE_ELSE: bool;
