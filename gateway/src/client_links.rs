@@ -27,7 +27,7 @@ use crate::record::Record;
 use crate::shard::Shard;
 use journal::{SentIndex, Wanted};
 use net::Link;
-use net::link::{LinkEvent, LinkWatch};
+use net::link::{LinkEvent, LinkFlow, LinkWatch};
 use proto::native::MAX_MESSAGE_LENGTH;
 use types::{SessionId, Timestamp};
 
@@ -52,6 +52,8 @@ pub(crate) struct ClientLink<L> {
     ring: usize,
     /// What the shard was told last: since when the client is here.
     since: Option<Timestamp>,
+    /// Whose datagrams are its client's, as the pre-filter was told.
+    flow: Option<LinkFlow>,
     /// A report found no place, and the link cannot go on without it.
     is_overrun: bool,
 }
@@ -129,6 +131,7 @@ impl<L: Link> ClientLink<L> {
             window,
             ring,
             since: None,
+            flow: None,
             is_overrun: false,
         }
     }
@@ -221,7 +224,6 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
                 }
                 LinkEvent::Up => {
                     client.since = Some(now);
-                    live.outside.flow(session, client.link.flow());
                     live.append(&Record::SessionUp { session });
                     shard.on_session_up(now, session, live);
                 }
@@ -238,6 +240,12 @@ pub(crate) fn receive<L: Link>(shard: &mut Shard, live: &mut Live<L>) -> bool {
         if live.client_links.links[index].is_overrun {
             down(index, shard, live);
         }
+        let client = &mut live.client_links.links[index];
+        let flow = if client.is_overrun { None } else { client.link.flow() };
+        // Before the session is up: nothing but a datagram of that flow brings it up.
+        if core::mem::replace(&mut client.flow, flow) != flow {
+            live.outside.flow(client.session, flow);
+        }
     }
     is_busy
 }
@@ -247,7 +255,6 @@ fn down<L: Link>(index: usize, shard: &mut Shard, live: &mut Live<L>) {
     let client = &mut live.client_links.links[index];
     if client.since.take().is_some() {
         let session = client.session;
-        live.outside.flow(session, None);
         live.append(&Record::SessionDown { session });
         shard.on_session_down(live.now, session, live);
     }

@@ -320,11 +320,12 @@ impl Connection {
         self.counters
     }
 
-    /// The tag that the peer's datagrams have, but for the handshake. `None`: no session is up.
+    /// The tag that the peer's datagrams have, but for the handshake. An acceptor knows it before the session is up: the
+    /// first of those datagrams is what it waits for. `None`: there is no session.
     #[must_use]
     pub fn receive_tag(&self) -> Option<u32> {
         let (_, receive_tag) = self.session.tags(self.config.header);
-        self.is_up().then_some(receive_tag)
+        self.peer.is_some().then_some(receive_tag)
     }
 
     /// Bytes behind a datagram's payload.

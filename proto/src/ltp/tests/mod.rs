@@ -642,6 +642,8 @@ fn an_acceptor_is_up_with_the_first_datagram_of_the_session_and_not_before() {
     pair.run_for(Duration::from_millis(1));
     assert!(!pair.ends[ACCEPTOR].is_up() && pair.events[ACCEPTOR].is_empty());
     assert_eq!(pair.ends[ACCEPTOR].state(), State::Establishing);
+    // A filter before it that lets nothing else in has to know.
+    assert!(pair.ends[ACCEPTOR].receive_tag().is_some());
     pair.loses = |_, _| false;
     let confirmed = pair.run_until(pair.now + Duration::from_millis(6), |pair| pair.ends[ACCEPTOR].is_up());
     assert!(confirmed.is_some(), "by a heartbeat at the latest");
