@@ -20,19 +20,20 @@ fn answer(fixture: &mut Fixture, request: &Request) -> Option<Reason> {
     reports.last().map(|report| report.reason)
 }
 
-#[test]
-fn what_it_refuses_is_answered_with_the_reason_and_counted() {
-    let mut fixture = Fixture::new();
-    assert_eq!(answer(&mut fixture, &lots(1, 500)), None);
-    assert_eq!(answer(&mut fixture, &lots(2, 501)), Some(Reason::MaxQuantity));
+fn one_passes_and_two_are_refused(fixture: &mut Fixture) {
+    assert_eq!(answer(fixture, &lots(1, 500)), None);
+    assert_eq!(answer(fixture, &lots(2, 501)), Some(Reason::MaxQuantity));
     let unknown = NewOrder {
         instrument: InstrumentId(7),
         ..buy(3)
     };
-    assert_eq!(
-        answer(&mut fixture, &Request::New(unknown)),
-        Some(Reason::UnknownInstrument)
-    );
+    assert_eq!(answer(fixture, &Request::New(unknown)), Some(Reason::UnknownInstrument));
+}
+
+#[test]
+fn what_it_refuses_is_answered_with_the_reason_and_counted() {
+    let mut fixture = Fixture::new();
+    one_passes_and_two_are_refused(&mut fixture);
     let counters = fixture.shard.filter_counters();
     assert_eq!((counters.received, counters.passed, counters.refused), (3, 1, 2));
     let of = |reason: Reasons| counters.reasons[reason.0.trailing_zeros() as usize];
@@ -123,16 +124,7 @@ mod rtl {
     #[test]
     fn it_refuses_what_the_software_would_and_a_replay_decides_the_same() {
         let mut fixture = fixture();
-        assert_eq!(answer(&mut fixture, &lots(1, 500)), None);
-        assert_eq!(answer(&mut fixture, &lots(2, 501)), Some(Reason::MaxQuantity));
-        let unknown = NewOrder {
-            instrument: InstrumentId(7),
-            ..buy(3)
-        };
-        assert_eq!(
-            answer(&mut fixture, &Request::New(unknown)),
-            Some(Reason::UnknownInstrument)
-        );
+        one_passes_and_two_are_refused(&mut fixture);
         let software = *fixture.shard.filter_counters();
         assert_eq!(
             (software.received, software.refused),

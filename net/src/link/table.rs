@@ -65,7 +65,7 @@ pub enum Transport {
     Ltp,
     /// Tuned TCP.
     Tcp,
-    /// RoCEv2 in user space, with a table `[….roce]` beside it.
+    /// RoCEv2, in user space or by a device, with a table `[….roce]` beside it.
     Roce,
 }
 
