@@ -12,8 +12,14 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn start() -> Self {
+        Self::at("127.0.0.1:0", &[])
+    }
+
+    /// At this address, with more arguments.
+    pub(crate) fn at(address: &str, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tickgate"))
-            .args(["lat", "--listen", "127.0.0.1:0", "--idle", "backoff"])
+            .args(["lat", "--listen", address, "--idle", "backoff"])
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program starts");

@@ -123,6 +123,16 @@ impl Device {
         Some(Event(kind))
     }
 
+    /// Whether the kernel still has it for programs. One that is taken away may go on working, and be waiting for those that
+    /// have it open.
+    pub(crate) fn is_there(&self) -> bool {
+        // SAFETY: the context is open, and has its device; the path ends with 0.
+        unsafe {
+            let device = self.context.as_ref().device;
+            libc::access((&raw const (*device).dev_path).cast(), libc::F_OK) == 0
+        }
+    }
+
     fn make_events_nonblocking(&self) -> io::Result<()> {
         // SAFETY: the context is open.
         let fd = unsafe { self.context.as_ref() }.async_fd;
@@ -155,6 +165,13 @@ impl fmt::Debug for Device {
 /// What a device tells by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Event(sys::ibv_event_type);
+
+impl Event {
+    /// The device serves nobody any more.
+    pub(crate) fn is_end(self) -> bool {
+        self.0 == sys::ibv_event_type::IBV_EVENT_DEVICE_FATAL
+    }
+}
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

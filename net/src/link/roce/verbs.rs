@@ -4,7 +4,8 @@
 //! place in the queue until a later one has ended. Short ones go inline.
 //!
 //! A queue pair is made anew for each meeting. Where that fails the device is taken for gone, and opened anew with the
-//! next meeting.
+//! next meeting. While a session is up it is asked now and then whether it is still there: a device may be waiting for us to
+//! let go of it before it goes.
 
 use super::backend::{Backend, Introduction};
 use super::config::{DeviceName, RoceLinkConfig};
@@ -46,6 +47,8 @@ pub struct Verbs {
     /// Of messages, in both directions.
     bytes_sent: u64,
     bytes_received: u64,
+    /// When the device is to be asked next whether it is there.
+    look_at: Timestamp,
     /// What kept the device from serving, as told last.
     told: Option<io::ErrorKind>,
 }
@@ -173,6 +176,28 @@ impl Verbs {
         DownReason::Device(kind)
     }
 
+    /// Lets go of a device that is gone.
+    fn look_at_device(&mut self, now: Timestamp) {
+        let Some(opened) = self.opened.as_ref().filter(|_| now >= self.look_at) else {
+            return;
+        };
+        self.look_at = now + LOOK_AT_DEVICE_EVERY;
+        let mut is_there = opened.device.is_there();
+        while let Some(event) = opened.device.poll_event() {
+            tracing::warn!("RDMA device {}: {event}", self.name);
+            is_there &= !event.is_end();
+        }
+        if !is_there {
+            let gone = io::ErrorKind::NotFound;
+            tracing::warn!(
+                "RDMA device {} is gone; its orders wait until there is one of this name",
+                self.name
+            );
+            (self.pair, self.opened, self.fresh) = (None, None, 0..0);
+            (self.told, self.failure) = (Some(gone), Some(DownReason::Device(gone)));
+        }
+    }
+
     /// The bytes of a request or receive lie in the arena.
     fn is_inside(&self, offset: usize, length: usize) -> bool {
         offset
@@ -249,6 +274,7 @@ impl Backend for Verbs {
             failure: None,
             bytes_sent: 0,
             bytes_received: 0,
+            look_at: Timestamp::NONE,
             told: None,
         })
     }
@@ -296,16 +322,11 @@ impl Backend for Verbs {
     }
 
     fn close(&mut self) {
-        let has_failed = self.failure.take().is_some();
+        self.failure = None;
         self.pair = None;
         if let Some(opened) = &self.opened {
             // Nothing comes any more.
             while opened.queue.poll(&mut self.completions).is_ok_and(|count| count > 0) {}
-            while let Some(event) = opened.device.poll_event() {
-                if has_failed {
-                    tracing::warn!("RDMA device {}: {event}", self.name);
-                }
-            }
         }
         (self.posted, self.ended, self.receives, self.fresh) = (0, 0, 0, 0..0);
     }
@@ -387,7 +408,8 @@ impl Backend for Verbs {
         Ok(())
     }
 
-    fn receive(&mut self, _: Timestamp, counters: &mut LinkCounters) -> io::Result<bool> {
+    fn receive(&mut self, now: Timestamp, counters: &mut LinkCounters) -> io::Result<bool> {
+        self.look_at_device(now);
         let (Some(_), Some(opened)) = (&self.pair, &self.opened) else {
             return Ok(false);
         };
@@ -473,6 +495,8 @@ const NUMBER: u64 = OWNERS - 1;
 const SIGNAL_EVERY: u64 = 16;
 /// Longest request, bytes, that a device is asked to take inline: an order with its prefix, and room to spare.
 const INLINE_MAX: usize = 128;
+/// A session's device is asked so seldom, by two system calls.
+const LOOK_AT_DEVICE_EVERY: Duration = Duration::from_secs(1);
 /// Tries until a queue pair breaks: the first, and what `QueuePair` repeats.
 const TRIES: u64 = crate::verbs::RETRIES_MAX as u64 + 1;
 const TIMEOUT_UNIT_NS: u64 = 4_096;

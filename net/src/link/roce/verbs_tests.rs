@@ -359,6 +359,35 @@ fn an_interface_that_goes_down_is_silence_and_what_was_sent_comes_once_it_is_up(
             bed.until_down(index, since[index]);
         }
         run("ip2 link set v1 up");
+        // It went with the interface.
+        run("ip2 route add 10.9.0.1 dev v1 src 10.9.0.2 table 102");
+        bed.goes_on();
+    }
+}
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn a_device_that_is_taken_away_is_told_and_what_was_sent_comes_once_there_is_one_again() {
+    for (victim, device, interface) in [(GATEWAY, "rxe0", "v0"), (VENUE, "rxe1", "v1")] {
+        let mut bed = Bed::with([RXE0, RXE1], RoceOperation::Write, SOON);
+        bed.stream(100);
+        let since = bed.events.each_ref().map(Vec::len);
+        // The kernel takes it away once nobody has it open.
+        let mut taking = Command::new("rdma").args(["link", "delete", device]).spawn().unwrap();
+        bed.send(GATEWAY, 30);
+        bed.send(VENUE, 30);
+        assert_eq!(
+            bed.until_down(victim, since[victim]),
+            DownReason::Device(io::ErrorKind::NotFound)
+        );
+        bed.until("the end of the device", |_| taking.try_wait().unwrap().is_some());
+        assert!(taking.wait().unwrap().success());
+        bed.until_down(1 - victim, since[1 - victim]);
+        // Attempts to meet fail meanwhile, and go on.
+        let attempts = bed.end(GATEWAY).counters().heard + 5;
+        bed.until("attempts", |bed| bed.end(GATEWAY).counters().heard >= attempts);
+        assert!(!bed.is_up());
+        run(&format!("rdma link add {device} type rxe netdev {interface}"));
         bed.goes_on();
     }
 }
