@@ -6,7 +6,7 @@
 //! market's, where what is cancelled was entered lately. Half of the new orders are near the best price, half anywhere in
 //! a thousand ticks.
 //!
-//! Events come in batches, so that the clock's own cost vanishes; drawing them and keeping count is between the batches.
+//! The memory lies in huge pages where there are any, as that of gateway and exchange does. Events come in batches, so that the clock's own cost vanishes; drawing them and keeping count is between the batches.
 
 use matcher::{BookIndex, Capacity, Matcher, NewOrder, OwnerId, Report, SelfMatch};
 use std::hint::black_box;
@@ -80,6 +80,9 @@ impl Market {
             free: (0..places).rev().collect(),
             entered: 0,
         };
+        if let Err(error) = net::huge_pages::gather() {
+            eprintln!("no huge pages: {error}");
+        }
         while market.resting.len() < orders as usize {
             let order = market.order();
             market.matcher.add(&order, &mut |_| {});

@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     say!("memory: the links take {} bytes", config.link_memory());
     let (recorder, recording) = record(args, &config, &clock)?;
     let mut exchange = Exchange::open(&config, instruments, clock, recorder, |socket| socket)?;
+    process::gather_memory();
     for session in &config.sessions {
         say!("session {} on {:?}", session.rules.id, session.link.end());
     }

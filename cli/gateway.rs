@@ -56,6 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let gateway = Gateway::prepare(config, clock)?;
     print_config(gateway.config());
     print_memory(gateway.config());
+    process::gather_memory();
     print_recovered(&gateway);
     let statuses = gateway.statuses().to_vec();
     let feed = match PriceFeed::open(gateway.config(), gateway.references())? {

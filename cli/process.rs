@@ -55,6 +55,14 @@ impl Interrupt {
     }
 }
 
+/// Puts the tables, which are built by now, into huge pages, and says how much of them lies there.
+pub(crate) fn gather_memory() {
+    match net::huge_pages::gather() {
+        Ok(bytes) => say!("memory: {:<24} {bytes:>12}", "in huge pages"),
+        Err(error) => say!("memory: none in huge pages: {error}"),
+    }
+}
+
 /// Tries whether links can be opened on this host, as far as that can be found out without opening them, and says what is
 /// found.
 pub(crate) fn check_links<'a>(links: impl Iterator<Item = (String, &'a LinkConfig)>) -> Result<(), Failure> {

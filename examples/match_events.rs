@@ -176,7 +176,7 @@ fn apply(matcher: &mut Matcher, event: &Event, tally: &mut Tally) {
 #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
 fn run(workload: &Workload) -> String {
     let capacity = capacity(workload);
-    let (mut matcher, mut tally) = (Matcher::new(capacity, SelfMatch::Allow), Tally::new());
+    let (mut matcher, mut tally) = (ready(capacity), Tally::new());
     let start = Instant::now();
     for event in &workload.events {
         apply(&mut matcher, event, &mut tally);
@@ -198,9 +198,18 @@ fn run(workload: &Workload) -> String {
     )
 }
 
+/// A matcher in the memory that gateway and exchange give theirs.
+fn ready(capacity: Capacity) -> Matcher {
+    let matcher = Matcher::new(capacity, SelfMatch::Allow);
+    if let Err(error) = net::huge_pages::gather() {
+        eprintln!("no huge pages: {error}");
+    }
+    matcher
+}
+
 /// Nanoseconds of each event, sorted.
 fn latencies_ns(workload: &Workload, capacity: Capacity) -> Vec<u64> {
-    let (mut matcher, mut tally) = (Matcher::new(capacity, SelfMatch::Allow), Tally::new());
+    let (mut matcher, mut tally) = (ready(capacity), Tally::new());
     let clock_ns = clock_cost_ns();
     let mut latencies = Vec::with_capacity(workload.events.len());
     for event in &workload.events {

@@ -89,10 +89,10 @@ impl Matcher {
         order.take(lots);
         level.volume -= lots;
         if order.is_done() {
-            let id = order.id;
+            // Its entry in the index stays until its slot is given out again: taking it out here would be a cache miss for
+            // each order that a large one trades with, and the tail is made of those.
             level.head = order.next;
             level.count -= 1;
-            self.index.remove(id, slot);
             self.orders.release(slot);
         } else if order.lots() == 0 {
             self.end_slice(level, sink);

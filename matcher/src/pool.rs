@@ -45,9 +45,22 @@ impl<T: Clone> Pool<T> {
     /// # Panics
     /// When there is none: who calls has looked at [`Pool::room`].
     pub(crate) fn allocate(&mut self, value: T) -> u32 {
-        let slot = self.free.pop().expect("room was looked at before");
+        let slot = self.take();
         self.slots[slot as usize] = value;
         slot
+    }
+
+    /// A free slot, with what was in it last.
+    ///
+    /// # Panics
+    /// When there is none: who calls has looked at [`Pool::room`].
+    pub(crate) fn take(&mut self) -> u32 {
+        self.free.pop().expect("room was looked at before")
+    }
+
+    /// What is in the slots, free ones too.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter()
     }
 
     /// Gives a slot back.

@@ -11,7 +11,7 @@ use types::{OrderId, OrderTerms, OrderType, Price, Quantity, Reason, Side, TimeI
 
 impl Matcher {
     pub(crate) fn find(&self, id: OrderId) -> Option<u32> {
-        self.index.find(id.0, |slot| self.orders[slot].id)
+        self.index.find(id.0, |slot| self.orders[slot].is_live(id))
     }
 
     /// The prices of a side.
@@ -98,9 +98,10 @@ impl Matcher {
     /// Forgets an order of a book that is in no level: index, terms, slot.
     #[inline]
     pub(crate) fn forget(&mut self, book: BookIndex, slot: u32) {
-        let order = &self.orders[slot];
+        let order = self.orders[slot];
         let terms = order.terms();
         self.index.remove(order.id, slot);
+        self.orders[slot] = Order::BLANK;
         self.orders.release(slot);
         if let Some(terms) = terms {
             self.forget_terms(book, terms);
@@ -168,7 +169,12 @@ impl Matcher {
     /// Slot and index entry of an order that is in no level yet.
     #[inline]
     pub(crate) fn allocate(&mut self, id: OrderId, owner: OwnerId, lots: u64, terms: u32) -> u32 {
-        let slot = self.orders.allocate(Order::new(id, owner, lots, terms));
+        let slot = self.orders.take();
+        let before = self.orders[slot];
+        if before.is_done() {
+            self.index.remove(before.id, slot);
+        }
+        self.orders[slot] = Order::new(id, owner, lots, terms);
         self.index.insert(id.0, slot);
         slot
     }

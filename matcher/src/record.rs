@@ -60,9 +60,10 @@ pub(crate) struct Order {
 const _: () = assert!(size_of::<Order>() == 32);
 
 impl Order {
+    /// Of a slot of which nothing is in the index: it is not done.
     pub(crate) const BLANK: Self = Self {
         id: 0,
-        packed: 0,
+        packed: 1,
         owner: OwnerId::NONE,
         level: NONE,
         prev: NONE,
@@ -106,10 +107,16 @@ impl Order {
         self.packed = self.packed & !LOTS_MASK | lots;
     }
 
-    /// Whether it has no lots and no terms that could give it more.
+    /// Whether it has no lots and no terms that could give it more: its slot is free, and the index has it still.
     #[inline]
     pub(crate) const fn is_done(&self) -> bool {
         self.packed == 0
+    }
+
+    /// Whether it has this id, and is not done.
+    #[inline]
+    pub(crate) fn is_live(&self, id: OrderId) -> bool {
+        self.id == id.0 && !self.is_done()
     }
 }
 

@@ -14,6 +14,7 @@ pub mod datagram;
 pub mod error;
 pub mod floor;
 pub mod host;
+pub mod huge_pages;
 pub mod link;
 mod mapping;
 pub mod measure;

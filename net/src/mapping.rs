@@ -1,5 +1,6 @@
 //! Memory of which the kernel has a part.
 
+use crate::huge_pages::HUGE_PAGE;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
@@ -10,9 +11,6 @@ pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
 }
-
-/// Bytes of a huge page, of the size that every x86-64 and most arm64 kernels have.
-const HUGE_PAGE: usize = 2 << 20;
 
 const READ_AND_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 

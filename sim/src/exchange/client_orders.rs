@@ -298,7 +298,7 @@ impl ClientOrders {
     /// The listed order that the client means by its number.
     pub(crate) fn by_client_id(&self, session: SessionIndex, id: ClientOrderId) -> Option<&ClientOrder> {
         let index = &self.sessions[usize::from(session.0)].by_client_id;
-        let slot = index.find(id.0, |slot| self.client_id_at(slot))?;
+        let slot = index.find(id.0, |slot| self.client_id_at(slot) == id.0)?;
         self.slots[slot as usize].order.as_ref()
     }
 
