@@ -6,6 +6,7 @@ use crate::client_links::ClientLinks;
 use crate::clients;
 use crate::config::Config;
 use crate::control::Order;
+use crate::crossing::{self, Content, Crossing, Lane};
 use crate::gateway::Begin;
 use crate::limits::{JOURNAL_RESERVE_BYTES, RECALL_PORTION};
 use crate::live::{CancelReserve, Live, VenueSent};
@@ -20,14 +21,29 @@ use latency::Recorder;
 use latency::clock::Clock;
 use net::Link;
 use net::link::{LinkCounters, LinkEvent, LinkWatch};
-use types::{Bbo, InstrumentId, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId};
+use types::{
+    Bbo, ExecReport, InstrumentId, Request, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId,
+};
 
-/// Shard 0 of a config, every venue up.
+/// Shard 0 of a config, every venue up. Of the other shards there are only their ends of the rings, empty at the start.
 pub struct Harness {
     shard: Shard,
     live: Live<Held>,
     references: References,
     seeker: Seeker,
+    /// From the second shard on.
+    others: Vec<Crossing>,
+}
+
+/// What shard 0 told another shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// A request of a client of shard 0.
+    Request(Request),
+    /// A client of shard 0 is lost.
+    SessionLost(SessionId),
+    /// A report for a client of the other shard.
+    Report(ExecReport),
 }
 
 /// A link that keeps what it is given.
@@ -53,6 +69,8 @@ impl Harness {
         let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &mut shared)?;
         let begin = Begin::of(config, &mut recovered);
         let (recalls, seeker) = journal::recalls(settings.directory, config.sessions.len(), RECALL_PORTION);
+        let mut ends = crossing::connect(config.shards.len(), config.crossing_messages, config.open_orders());
+        let others = ends.drain(1..).map(|mut ends| ends.swap_remove(0)).collect();
         let live = Live::new(
             clock,
             journal,
@@ -67,7 +85,7 @@ impl Harness {
             ClientLinks::new(Vec::new()),
             references.clone(),
             shared,
-            Vec::new(),
+            ends.remove(0),
             recalls,
             Recorder::off(),
         );
@@ -76,6 +94,7 @@ impl Harness {
             live,
             references,
             seeker,
+            others,
         };
         begin.apply(&mut harness.shard, &mut harness.live);
         for venue in &config.venues {
@@ -144,9 +163,14 @@ impl Harness {
             self.shard.on_session_timer(self.live.now, session, &mut self.live);
             is_busy = true;
         }
-        let is_due = self
+        let is_notice = self
             .shard
-            .is_waiting_due(self.live.now, |venue| self.live.has_room_for_order(venue));
+            .notice_waiting()
+            .is_some_and(|shard| self.live.has_room_for_notice(shard));
+        let is_due = is_notice
+            || self
+                .shard
+                .is_waiting_due(self.live.now, |venue| self.live.has_room_for_order(venue));
         if is_due {
             self.live.append(&Record::RoomAgain);
             self.shard.on_room(self.live.now, &mut self.live);
@@ -199,6 +223,45 @@ impl Harness {
         });
         self.shard
             .on_venue_message(self.live.now, venue, message, &mut self.live);
+    }
+
+    /// A request that another shard passes on for a client of its own.
+    pub fn from_shard(&mut self, shard: ShardId, request: &Request) {
+        let content = Content::Request(*request);
+        let mut buffer = [0; crossing::MAX_LENGTH];
+        let length = content.encode(&mut buffer);
+        let lane = content.lane();
+        if let Some(other) = self.other(shard) {
+            other.send(lane, &buffer[..length], 0);
+            other.flush(0);
+        }
+        let mut ours = self.live.crossings.iter_mut();
+        let Some(message) = ours.find(|ours| ours.peer == shard).and_then(|ours| ours.receive(lane)) else {
+            return;
+        };
+        self.live.append(&Record::ShardMessage {
+            shard,
+            lane,
+            sequence: message.sequence,
+            message: message.bytes(),
+        });
+        self.shard
+            .on_shard_message(self.live.now, message.bytes(), &mut self.live);
+    }
+
+    /// Another shard takes the next message out of its ring, reports first.
+    pub fn taken_by(&mut self, shard: ShardId) -> Option<Told> {
+        let other = self.other(shard)?;
+        let message = other.receive(Lane::Reports).or_else(|| other.receive(Lane::Requests))?;
+        Some(match Content::decode(message.bytes())? {
+            Content::Request(request) => Told::Request(request),
+            Content::SessionLost(session) => Told::SessionLost(session),
+            Content::Report(report) => Told::Report(report.exec),
+        })
+    }
+
+    fn other(&mut self, shard: ShardId) -> Option<&mut Crossing> {
+        self.others.get_mut(usize::from(shard.0).checked_sub(1)?)
     }
 
     /// Messages that the link to a venue takes from now on; none, when its window is full.

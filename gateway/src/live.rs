@@ -39,6 +39,8 @@ pub(crate) struct Live<L> {
     pub(crate) journal: JournalWriter,
     /// Where in the journal the input at hand stands.
     input: u64,
+    /// Questions that were asked since then, see [`Record::Refused`].
+    asked: u32,
     /// How safe a record must be before what it describes may leave.
     pub(crate) watermark: Watermark,
     /// By [`VenueId`].
@@ -161,6 +163,7 @@ impl<L: Link> Live<L> {
             clock,
             now,
             input: journal.position(),
+            asked: 0,
             journal,
             watermark,
             links,
@@ -187,8 +190,9 @@ impl<L: Link> Live<L> {
     #[inline(always)]
     pub(crate) fn append(&mut self, record: &Record<'_>) -> u64 {
         let (kind, head, message) = record.encode();
-        if !kind.is_output() {
+        if !kind.is_output() && !kind.is_answer() {
             self.input = self.journal.position();
+            self.asked = 0;
         }
         self.journal
             .append(kind as u16, RECORD_VERSION, self.now, &[head.as_slice(), message])
@@ -309,8 +313,17 @@ impl<L: Link> Live<L> {
 
     /// Writes down a refusal that the world decided, so that a replay decides the same.
     fn refused(&mut self, reason: Reason) -> Result<(), Reason> {
-        self.append(&Record::Refused { reason });
+        let asked = self.asked;
+        self.append(&Record::Refused { asked, reason });
         Err(reason)
+    }
+
+    /// Whether there is room; writes down that there is none.
+    fn room(&mut self, has_room: bool, reason: Reason) -> bool {
+        if !has_room {
+            let _: Result<(), Reason> = self.refused(reason);
+        }
+        has_room
     }
 }
 
@@ -329,13 +342,16 @@ impl<L: Link> Effects for Live<L> {
 
     #[inline]
     fn reference(&mut self, place: InstrumentPlace, instrument: InstrumentId, known: &Bbo) -> Option<Bbo> {
+        self.asked += 1;
         let seen = self.seen_references.get_mut(place.0 as usize)?;
         let bbo = self.references.load_newer(place, seen).filter(|bbo| bbo != known)?;
-        self.append(&Record::Reference { instrument, bbo });
+        let asked = self.asked;
+        self.append(&Record::Reference { asked, instrument, bbo });
         Some(bbo)
     }
 
     fn prefilter(&mut self, now: Timestamp, place: InstrumentPlace, order: &NewOrder) -> Result<(), Reason> {
+        self.asked += 1;
         match self.outside.judge(now, place, order) {
             Ok(()) => Ok(()),
             Err(reason) => self.refused(reason),
@@ -347,6 +363,7 @@ impl<L: Link> Effects for Live<L> {
     }
 
     fn reserve_room(&mut self, session: SessionId, destination: Destination, purpose: Purpose) -> Result<(), Reason> {
+        self.asked += 1;
         let is_order = purpose == Purpose::Order;
         let set_aside = if is_order {
             self.cancel_reserve.journal_bytes()
@@ -387,6 +404,7 @@ impl<L: Link> Effects for Live<L> {
     }
 
     fn reserve_reports(&mut self, session: SessionId, shard: Option<ShardId>, count: usize) -> Result<(), Reason> {
+        self.asked += 1;
         let has_room = match shard {
             Some(shard) => self
                 .crossing(shard)
@@ -404,6 +422,7 @@ impl<L: Link> Effects for Live<L> {
     }
 
     fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason> {
+        self.asked += 1;
         match self.shared.reserve(account, need) {
             Ok(()) => Ok(()),
             Err(reason) => self.refused(reason),
@@ -423,43 +442,27 @@ impl<L: Link> Effects for Live<L> {
     }
 
     fn room_for_cancel(&mut self, venue: VenueId) -> bool {
+        self.asked += 1;
         let has_room = self.links[usize::from(venue.0)].room() > 0 && self.journal_has_room();
-        if !has_room {
-            self.append(&Record::Refused {
-                reason: Reason::VenueFull,
-            });
-        }
-        has_room
+        self.room(has_room, Reason::VenueFull)
     }
 
     fn room_for_order(&mut self, venue: VenueId) -> bool {
+        self.asked += 1;
         let has_room = self.has_room_for_order(venue);
-        if !has_room {
-            self.append(&Record::Refused {
-                reason: Reason::VenueFull,
-            });
-        }
-        has_room
+        self.room(has_room, Reason::VenueFull)
     }
 
     fn room_for_end(&mut self) -> bool {
+        self.asked += 1;
         let has_room = self.journal_has_room();
-        if !has_room {
-            self.append(&Record::Refused {
-                reason: Reason::JournalFull,
-            });
-        }
-        has_room
+        self.room(has_room, Reason::JournalFull)
     }
 
     fn room_for_notice(&mut self, shard: ShardId) -> bool {
+        self.asked += 1;
         let has_room = self.has_room_for_notice(shard) && self.journal_has_room();
-        if !has_room {
-            self.append(&Record::Refused {
-                reason: Reason::ShardRingFull,
-            });
-        }
-        has_room
+        self.room(has_room, Reason::ShardRingFull)
     }
 
     fn to_client(&mut self, session: SessionId, sequence: Option<SequenceNumber>, message: &[u8]) {

@@ -22,7 +22,7 @@ use types::{
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
-pub const RECORD_VERSION: u16 = 3;
+pub const RECORD_VERSION: u16 = 4;
 
 /// A record, decoded.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -90,12 +90,21 @@ pub enum Record<'a> {
     DayRolled { day: TradingDay },
     /// See [`Kind::Control`].
     Controlled(Order),
-    /// See [`Kind::ReferencePrice`].
-    Reference { instrument: InstrumentId, bbo: Bbo },
+    /// See [`Kind::ReferencePrice`]. Most questions have no record for an answer, so this one says which it answers.
+    Reference {
+        /// The number of the question, from 1 with each input.
+        asked: u32,
+        instrument: InstrumentId,
+        bbo: Bbo,
+    },
     /// See [`Kind::BookMove`].
     BookMoved { instrument: InstrumentId, bbo: Bbo },
     /// See [`Kind::Refusal`].
-    Refused { reason: Reason },
+    Refused {
+        /// As above.
+        asked: u32,
+        reason: Reason,
+    },
     /// See [`Kind::ClientOutput`].
     ClientOutput { session: SessionId, message: &'a [u8] },
     /// See [`Kind::ClientHeld`].
@@ -209,6 +218,7 @@ impl<'a> Record<'a> {
                 Self::ConfigLimits { scope, changes }
             }
             Kind::ReferencePrice => Self::Reference {
+                asked: fields.u32()?,
                 instrument: InstrumentId(fields.u32()?),
                 bbo: fields.bbo()?,
             },
@@ -217,6 +227,7 @@ impl<'a> Record<'a> {
                 bbo: fields.bbo()?,
             },
             Kind::Refusal => Self::Refused {
+                asked: fields.u32()?,
                 reason: Reason::from_u16(fields.u16()?)?,
             },
             Kind::ClientOutput => Self::ClientOutput {
@@ -302,9 +313,11 @@ impl<'a> Record<'a> {
             ),
             Self::DayRolled { day } => (Kind::DayRoll, head.u32(day.0), &[]),
             Self::Controlled(ref order) => (Kind::Control, control::encode(order, head), &[]),
-            Self::Reference { instrument, bbo } => (Kind::ReferencePrice, head.u32(instrument.0).bbo(&bbo), &[]),
+            Self::Reference { asked, instrument, bbo } => {
+                (Kind::ReferencePrice, head.u32(asked).u32(instrument.0).bbo(&bbo), &[])
+            }
             Self::BookMoved { instrument, bbo } => (Kind::BookMove, head.u32(instrument.0).bbo(&bbo), &[]),
-            Self::Refused { reason } => (Kind::Refusal, head.u16(reason as u16), &[]),
+            Self::Refused { asked, reason } => (Kind::Refusal, head.u32(asked).u16(reason as u16), &[]),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
             Self::ClientHeld { session, message } => (Kind::ClientHeld, head.u16(session.0), message),
             Self::VenueOutput {
@@ -327,8 +340,8 @@ impl<'a> Record<'a> {
 }
 
 impl Head {
-    /// Longest fixed part: instrument and best bid and offer.
-    const MAX_LENGTH: usize = 4 + 6 * 8;
+    /// Longest fixed part: a question's number, instrument and best bid and offer.
+    const MAX_LENGTH: usize = 4 + 4 + 6 * 8;
 
     const fn new() -> Self {
         Self {
@@ -526,6 +539,7 @@ mod tests {
             set_limit(LimitScope::Account(AccountId(1)), LimitValue::Count(u64::MAX)),
             set_limit(LimitScope::Session(session), LimitValue::Switch(true)),
             Record::Reference {
+                asked: 7,
                 instrument: InstrumentId(8),
                 bbo,
             },
@@ -534,6 +548,7 @@ mod tests {
                 bbo,
             },
             Record::Refused {
+                asked: u32::MAX,
                 reason: Reason::VenueFull,
             },
             Record::ClientOutput { session, message },

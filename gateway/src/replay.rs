@@ -118,6 +118,8 @@ struct Replay<'a> {
     tape: Tape<'a>,
     /// Where in the journal the input at hand stands.
     input: u64,
+    /// Questions that were asked since then, see [`Record::Refused`].
+    asked: u32,
     shared: &'a mut SharedLimits,
     clients: ClientOutputs,
     venues: Vec<Kept>,
@@ -212,7 +214,7 @@ impl Recovered {
         let payload = replay.tape.take()?;
         let record = Record::decode(kind, &payload).map_err(|_| ReplayError::Unknown { position, kind })?;
         replay.summary.inputs += 1;
-        replay.input = position;
+        (replay.input, replay.asked) = (position, 0);
         let shard = &mut self.shard;
         match record {
             Record::Started { structure } => {
@@ -322,6 +324,7 @@ impl<'a> Replay<'a> {
         Ok(Self {
             tape: Tape::new(reader)?,
             input: 0,
+            asked: 0,
             shared,
             clients: ClientOutputs::new(config, shard),
             venues: config.venues.iter().map(|venue| Kept::new(window(venue))).collect(),
@@ -356,9 +359,13 @@ impl<'a> Replay<'a> {
         Some(&mut crossing.lanes[lane as usize])
     }
 
-    /// Reads the next record if it is an answer of this kind.
+    /// Asks what is answered by a record of this kind or by none, and reads the next one if it is that.
     fn answer(&mut self, kind: Kind) -> Option<Vec<u8>> {
+        self.asked += 1;
         if self.tape.at_end || self.tape.kind != kind as u16 || self.divergence.is_some() {
+            return None;
+        }
+        if self.tape.payload.first_chunk() != Some(&self.asked.to_le_bytes()) {
             return None;
         }
         match self.tape.take() {
@@ -374,7 +381,7 @@ impl<'a> Replay<'a> {
     fn refusal(&mut self) -> Option<Reason> {
         let payload = self.answer(Kind::Refusal)?;
         match Record::decode(Kind::Refusal as u16, &payload) {
-            Ok(Record::Refused { reason }) => Some(reason),
+            Ok(Record::Refused { reason, .. }) => Some(reason),
             _ => None,
         }
     }
@@ -383,15 +390,20 @@ impl<'a> Replay<'a> {
     /// again by the first input to come. That it waited is then an answer like any other, or the next replay would send it.
     fn has_room(&mut self, reason: Reason) -> bool {
         if self.tape.at_end {
-            self.keep_answer(&Record::Refused { reason });
+            self.asked += 1;
+            self.keep_refusal(reason);
             return false;
         }
         self.refusal().is_none()
     }
 
-    /// An answer that the journal is still to have.
-    fn keep_answer(&mut self, answer: &Record<'_>) {
-        let (kind, head, _) = answer.encode();
+    /// What was refused now, and the journal is still to have it.
+    fn keep_refusal(&mut self, reason: Reason) {
+        let (kind, head, _) = Record::Refused {
+            asked: self.asked,
+            reason,
+        }
+        .encode();
         self.tail.push((kind as u16, head.as_slice().to_vec()));
     }
 
@@ -444,6 +456,7 @@ impl Effects for Replay<'_> {
             Ok(Record::Reference {
                 instrument: recorded,
                 bbo,
+                ..
             }) if recorded == instrument => Some(bbo),
             other => {
                 self.diverge(
@@ -459,7 +472,8 @@ impl Effects for Replay<'_> {
         // Past the end nobody knows what the backend said: what was to be refused then is.
         if self.tape.at_end && self.refuses_unjudged {
             let reason = Reason::Killed;
-            self.keep_answer(&Record::Refused { reason });
+            self.asked += 1;
+            self.keep_refusal(reason);
             return Err(reason);
         }
         self.refusal().map_or(Ok(()), Err)

@@ -547,9 +547,17 @@ impl Shard {
     }
 
     /// A request for an instrument of another shard: that shard alone accepts or refuses it, unless it cannot even be
-    /// told.
+    /// told. It does not overtake what that shard is still to be told, or an order that came behind a mass cancel would be
+    /// cancelled by it; a cancel may.
     fn cross<E: Effects>(&mut self, now: Timestamp, shard: ShardId, request: &Request, effects: &mut E) {
-        match effects.reserve_room(request.session(), Destination::Shard(shard), Purpose::of(request)) {
+        self.send_notices(effects);
+        let purpose = Purpose::of(request);
+        let room = if purpose == Purpose::Order && self.notices.iter().any(|&(waiting, _)| waiting == shard) {
+            Err(Reason::ShardRingFull)
+        } else {
+            effects.reserve_room(request.session(), Destination::Shard(shard), purpose)
+        };
+        match room {
             Ok(()) => {
                 self.counters.crossed += 1;
                 send_to_shard(shard, &Content::Request(*request), effects);
@@ -592,12 +600,7 @@ impl Shard {
     /// Sends what the shard has to say by itself, as far as there is room: notices to other shards, what held orders have to
     /// do, the cancels of mass cancels, lost sessions and the first stage, and the orders that waited for those.
     fn send_waiting<E: Effects>(&mut self, now: Timestamp, effects: &mut E) {
-        while let Some(&(shard, content)) = self.notices.front()
-            && effects.room_for_notice(shard)
-        {
-            send_to_shard(shard, &content, effects);
-            self.notices.pop_front();
-        }
+        self.send_notices(effects);
         let was_stalled = self.stalled != 0;
         self.stalled = 0;
         if self.orders.is_held_due(now) {
@@ -620,6 +623,16 @@ impl Shard {
         }
         if self.orders.is_queue_due(now) || was_stalled {
             self.look_at_queue(now, effects);
+        }
+    }
+
+    /// Tells other shards what they are still to be told, as far as there is room.
+    fn send_notices<E: Effects>(&mut self, effects: &mut E) {
+        while let Some(&(shard, content)) = self.notices.front()
+            && effects.room_for_notice(shard)
+        {
+            send_to_shard(shard, &content, effects);
+            self.notices.pop_front();
         }
     }
 

@@ -40,23 +40,23 @@ const PARTS: [(&str, &str); 4] = [
     ("[capacity]", STAGE),
 ];
 
-fn crossing() -> Fixture {
+pub(crate) fn crossing() -> Fixture {
     crossing_with(&[])
 }
 
 /// The same with more parts of the config replaced.
-fn crossing_with(more: &[(&str, &str)]) -> Fixture {
+pub(crate) fn crossing_with(more: &[(&str, &str)]) -> Fixture {
     let mut fixture = Fixture::changed(&[&PARTS, more].concat());
     fixture.fix(&Logon);
     fixture
 }
 
-fn price(text: &str) -> Price {
+pub(crate) fn price(text: &str) -> Price {
     Price::parse(text.as_bytes()).expect("a price")
 }
 
 /// A native buy of account 2.
-fn buys(number: u64, lots: u64, at: &str) -> NewOrder {
+pub(crate) fn buys(number: u64, lots: u64, at: &str) -> NewOrder {
     NewOrder {
         account: AccountId(2),
         price: price(at),
@@ -66,7 +66,7 @@ fn buys(number: u64, lots: u64, at: &str) -> NewOrder {
 }
 
 /// A FIX order of account 1 that sells 10.
-fn sells<'a>(id: &'a str, at: &str) -> NewOrderSingle<'a> {
+pub(crate) fn sells<'a>(id: &'a str, at: &str) -> NewOrderSingle<'a> {
     NewOrderSingle {
         side: b'2',
         price: price(at),
@@ -75,19 +75,19 @@ fn sells<'a>(id: &'a str, at: &str) -> NewOrderSingle<'a> {
 }
 
 /// Of each FIX report: 11, 150, 39, 32, 151, 58.
-fn told(messages: &[String]) -> Vec<[&str; 6]> {
+pub(crate) fn told(messages: &[String]) -> Vec<[&str; 6]> {
     let of = |message| [11, 150, 39, 32, 151, 58].map(|tag| field(message, tag).unwrap_or_default());
     messages.iter().map(|message| of(message)).collect()
 }
 
-fn fills(reports: &[ExecReport]) -> Vec<(ExecType, u64, u64, Reason)> {
+pub(crate) fn fills(reports: &[ExecReport]) -> Vec<(ExecType, u64, u64, Reason)> {
     let of = |report: &ExecReport| (report.exec_type, report.last_quantity.0, report.leaves.0, report.reason);
     reports.iter().map(of).collect()
 }
 
 impl Fixture {
     /// ALFA is at these prices, with so many lots each, a moment later.
-    fn market(&mut self, [bid, offer]: [&str; 2], lots: [u64; 2]) {
+    pub(crate) fn market(&mut self, [bid, offer]: [&str; 2], lots: [u64; 2]) {
         self.now = self.now + Duration::from_millis(1);
         self.shard.set_now(self.now);
         let mut book = alfa(self.now);
@@ -96,25 +96,25 @@ impl Fixture {
         self.shard.price(ALFA, &book);
     }
 
-    fn pass(&mut self, ms: u64) -> bool {
+    pub(crate) fn pass(&mut self, ms: u64) -> bool {
         self.now = self.now + Duration::from_millis(ms);
         self.shard.set_now(self.now);
         self.shard.turn()
     }
 
     /// Lots bought and sold, and open to buy and to sell.
-    fn held_by(&self, account: u32) -> [u64; 4] {
+    pub(crate) fn held_by(&self, account: u32) -> [u64; 4] {
         let exposure = self.shard.shard().orders().exposure(AccountId(account), ALFA);
         let exposure = exposure.unwrap_or_default();
         [exposure.bought, exposure.sold, exposure.open_buy, exposure.open_sell].map(|lots| lots.0)
     }
 
-    fn crossed(&self) -> [u64; 2] {
+    pub(crate) fn crossed(&self) -> [u64; 2] {
         let counters = self.shard.shard().orders().counters();
         [counters.rested, counters.crossed]
     }
 
-    fn new_at_venue(&self) -> (u64, NewOrder) {
+    pub(crate) fn new_at_venue(&self) -> (u64, NewOrder) {
         let (count, Some(Request::New(order))) = self.sent() else {
             panic!("an order is the last")
         };

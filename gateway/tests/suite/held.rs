@@ -23,14 +23,17 @@ held_orders = 3
 peg_interval_ms = 50
 [capacity]";
 
-/// A venue that has market and limit orders and nothing else.
+/// What makes a venue have market and limit orders and nothing else.
+pub(crate) const PARTS: [(&str, &str); 2] = [("name = \"sim\"", TYPES), ("[capacity]", LIMITS)];
+
+/// A fixture with such a venue.
 pub(crate) fn plain_venue() -> Fixture {
-    let mut fixture = Fixture::changed(&[("name = \"sim\"", TYPES), ("[capacity]", LIMITS)]);
+    let mut fixture = Fixture::changed(&PARTS);
     fixture.fix(&Logon);
     fixture
 }
 
-fn price(text: &str) -> Price {
+pub(crate) fn price(text: &str) -> Price {
     Price::parse(text.as_bytes()).expect("a price")
 }
 

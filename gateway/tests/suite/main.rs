@@ -1,8 +1,11 @@
 //! The gateway's shard from outside: bytes in, bytes out, journal and replay in between.
 
+mod answers;
 mod book;
 mod config_limits;
 mod cross;
+mod cross_edges;
+mod cross_journal;
 mod drop_copy;
 mod filter;
 mod first_stage;
@@ -19,3 +22,4 @@ mod resend;
 mod room;
 mod routes;
 mod sends;
+mod shards;

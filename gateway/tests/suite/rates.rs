@@ -1,7 +1,9 @@
 //! What becomes of orders that come faster than a rate: queued, or the session is logged out.
 
+use crate::cross::{buys, crossing_with, sells};
 use crate::fix::{Logon, field, order};
 use crate::fixture::{ALFA, Fixture, NATIVE, VENUE, buy};
+use crate::held::{PARTS as HELD_PARTS, iceberg, peg, stop};
 use gateway::replay;
 use proptest::prelude::*;
 use proto::fix::NewOrderSingle;
@@ -329,4 +331,60 @@ proptest! {
         let (config, _folder) = fixture.stop();
         prop_assert!(replay::verify(&config, ShardId(0)).is_ok());
     }
+}
+
+/// One at once for the native session; what is faster is queued.
+const ONE_AT_ONCE: (&str, &str) = (
+    "user = \"trader\"\n",
+    "user = \"trader\"\nmax_orders_per_second = 10\nmax_orders_at_once = 1\nrate_action = \"queue\"\n",
+);
+const QUEUE: (&str, &str) = (
+    "[capacity]",
+    "[risk.rate_queue]\norders = 3\nwait_ms = 1_000\n[capacity]",
+);
+
+#[test]
+fn what_would_have_to_be_queued_and_held_is_refused_and_takes_nothing() {
+    for held in [stop(2), iceberg(2), peg(2)] {
+        let mut fixture = Fixture::changed(&[&HELD_PARTS[..], &[ONE_AT_ONCE, QUEUE]].concat());
+        assert_eq!(send(&mut fixture, 1, 1), None);
+        let refused = fixture.native(&Request::New(held));
+        let [report] = refused[..] else { panic!("{refused:?}") };
+        assert_eq!(
+            (report.exec_type, report.reason),
+            (ExecType::Rejected, Reason::RateLimit)
+        );
+        let orders = fixture.shard.shard().orders();
+        assert_eq!((open(&fixture), orders.held(), orders.counters().queued), (1, 0, 0));
+        orders.audit().expect("all is counted");
+        // Nothing of the rate is taken: at its time the next is held.
+        pass(&mut fixture, 100);
+        let taken = fixture.native(&Request::New(NewOrder {
+            client_order_id: ClientOrderId(3),
+            ..held
+        }));
+        assert_eq!(taken.last().map(|report| report.reason), Some(Reason::Held));
+        replays(fixture);
+    }
+}
+
+#[test]
+fn what_is_queued_goes_to_its_venue_and_is_not_crossed() {
+    let mut fixture = crossing_with(&[ONE_AT_ONCE, QUEUE]);
+    fixture.native(&Request::New(buys(1, 1, "99.99")));
+    fixture.fix(&sells("A-1", "100"));
+    assert_eq!(
+        fixture.native(&Request::New(buys(2, 4, "100"))),
+        [],
+        "it waits for its rate"
+    );
+    assert_eq!((fixture.sent().0, fixture.crossed()), (0, [2, 0]));
+    pass(&mut fixture, 100);
+    let (count, last) = fixture.sent();
+    let Some(Request::New(order)) = last else {
+        panic!("{last:?}")
+    };
+    // What rested went before, when its time was over.
+    assert_eq!((count, order.quantity, fixture.crossed()), (3, Quantity(4), [2, 0]));
+    replays(fixture);
 }

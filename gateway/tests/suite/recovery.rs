@@ -89,7 +89,7 @@ fn a_replay_that_decides_otherwise_is_found() {
 }
 
 /// A record as the journal has it: kind, version, time, payload.
-type Entry = (u16, u16, Timestamp, Vec<u8>);
+pub(crate) type Entry = (u16, u16, Timestamp, Vec<u8>);
 
 /// A FIX client's day with everything that gives a message its number: reports, a refusal, reports while it is away, a
 /// replay from memory and from the journal.
@@ -120,7 +120,7 @@ fn day_of_a_client() -> (Config, Vec<Entry>, tempfile::TempDir) {
     (config, entries, folder)
 }
 
-fn entries(directory: &Path) -> Vec<Entry> {
+pub(crate) fn entries(directory: &Path) -> Vec<Entry> {
     let mut reader = JournalReader::open(directory).expect("a journal");
     let mut entries = Vec::new();
     while let Some(record) = reader.next_record().expect("a whole journal") {
@@ -130,7 +130,7 @@ fn entries(directory: &Path) -> Vec<Entry> {
 }
 
 /// The config with a journal of its own that has these records alone.
-fn cut(config: &Config, entries: &[Entry]) -> (Config, tempfile::TempDir) {
+pub(crate) fn cut(config: &Config, entries: &[Entry]) -> (Config, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = config.clone();
     config.journal.directory = folder.path().to_path_buf();
@@ -158,7 +158,7 @@ fn told(entries: &[Entry]) -> Said {
 }
 
 /// Messages that the client has sent, and reports that the venue has.
-fn came_in(entries: &[Entry]) -> (u64, u64) {
+pub(crate) fn came_in(entries: &[Entry]) -> (u64, u64) {
     let decoded = || {
         entries
             .iter()

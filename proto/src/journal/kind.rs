@@ -86,6 +86,12 @@ impl Kind {
         Self::ALL.iter().copied().find(|&kind| kind as u16 == value)
     }
 
+    /// Whether it answers what was asked of the world while an input was handled.
+    #[must_use]
+    pub const fn is_answer(self) -> bool {
+        matches!(self, Self::ReferencePrice | Self::Refusal)
+    }
+
     /// Whether it is an output.
     #[must_use]
     pub const fn is_output(self) -> bool {

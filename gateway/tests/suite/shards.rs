@@ -1,0 +1,241 @@
+//! One shard of two, the other shard's ends of the rings in the test's hands: what is told it, and in which order.
+
+use crate::cross::{buys, crossing_with, sells, told};
+use crate::first_stage::assert_replays;
+use crate::fix::field;
+use crate::fixture::*;
+use gateway::harness::Told;
+use types::{
+    CancelOrder, ClientOrderId, ExecType, InstrumentId, MassCancel, NewOrder, Price, Quantity, Reason, ReplaceOrder,
+    Request, SessionId, ShardId, Side,
+};
+
+const OTHER: ShardId = ShardId(1);
+const BETA: InstrumentId = InstrumentId(2);
+/// A native session of the other shard, with account 2.
+const AWAY: SessionId = SessionId(3);
+
+/// A second shard, with BETA and a native client of its own.
+const PARTS_OF_TWO: [(&str, &str); 5] = [
+    (
+        "[[venues]]\n",
+        "[[shards]]\nidle = \"spin\"\nfix_listen = \"127.0.0.1:0\"\nnative_listen = \"127.0.0.1:0\"\n[[venues]]\n",
+    ),
+    (
+        "[[accounts]]\nid = 2\n",
+        "[[venues.links]]\nshard = 1\ntransport = \"ltp\"\nsession = 10\npeer = \"127.0.0.1:9\"\nwindow_messages = 64\n\
+         cancel_reserve_messages = 8\nheartbeat_ms = 10\ndead_after_ms = 100\n[[accounts]]\nid = 2\n",
+    ),
+    (
+        "[risk.classes.default]",
+        "[[sessions]]\nid = 3\nprotocol = \"native\"\nshard = 1\nuser = \"away\"\naccounts = [2]\nowner = 3\n\
+         crossing = true\nmax_open_orders = 100\nresend_messages = 256\nsend_buffer_bytes = 65_536\n\
+         [risk.classes.default]",
+    ),
+    ("crossing_messages = 64", "crossing_messages = 256"),
+    (
+        "default,0,sim\n2,BETA,0.01,100,50,default,0,sim",
+        "default,0,sim\n2,BETA,0.01,100,50,default,1,sim",
+    ),
+];
+
+fn two_shards() -> Fixture {
+    crossing_with(&PARTS_OF_TWO)
+}
+
+/// A native order for an instrument of the other shard.
+fn beta(number: u64) -> NewOrder {
+    NewOrder {
+        instrument: BETA,
+        price: Price::parse(b"50").expect("a price"),
+        ..buy(number)
+    }
+}
+
+fn mass_cancel(number: u64) -> Request {
+    Request::MassCancel(MassCancel {
+        client_order_id: ClientOrderId(number),
+        instrument: None,
+        session: NATIVE,
+    })
+}
+
+/// All that the other shard finds in its ring.
+fn taken(fixture: &mut Fixture) -> Vec<Told> {
+    std::iter::from_fn(|| fixture.shard.taken_by(OTHER)).collect()
+}
+
+/// Requests until the ring has no place left, nor one of those that are set aside. Gives the last number.
+fn fill(fixture: &mut Fixture) -> u64 {
+    let mut number = 0;
+    let mut until_full = |fixture: &mut Fixture, request: &dyn Fn(u64) -> Request| {
+        loop {
+            number += 1;
+            let reports = fixture.native(&request(number));
+            if reports.iter().any(|report| report.reason == Reason::ShardRingFull) {
+                return number;
+            }
+        }
+    };
+    until_full(fixture, &|number| Request::New(beta(number)));
+    until_full(fixture, &|number| cancel(number, 1));
+    loop {
+        number += 1;
+        fixture.native(&mass_cancel(number));
+        if fixture.shard.shard().notice_waiting().is_some() {
+            return number;
+        }
+    }
+}
+
+fn cancel(number: u64, orig: u64) -> Request {
+    Request::Cancel(CancelOrder {
+        client_order_id: ClientOrderId(number),
+        orig_client_order_id: ClientOrderId(orig),
+        instrument: BETA,
+        session: NATIVE,
+        side: Side::Buy,
+    })
+}
+
+fn position(told: &[Told], wanted: impl Fn(&Told) -> bool) -> Option<usize> {
+    told.iter().position(wanted)
+}
+
+#[test]
+fn an_order_does_not_overtake_the_mass_cancel_that_came_before_it() {
+    let mut fixture = two_shards();
+    let mass = fill(&mut fixture);
+    // The other shard makes room before this one has seen to what waits.
+    for _ in 0..200 {
+        fixture.shard.taken_by(OTHER);
+    }
+    assert_eq!(fixture.native(&Request::New(beta(mass + 1))), [], "there is room");
+    let told = taken(&mut fixture);
+    let of_mass = position(&told, |told| *told == Told::Request(mass_cancel(mass)));
+    let of_order = position(&told, |told| *told == Told::Request(Request::New(beta(mass + 1))));
+    assert!(of_mass.is_some() && of_mass < of_order, "{of_mass:?} {of_order:?}");
+    assert_replays(fixture);
+}
+
+#[test]
+fn an_order_does_not_overtake_the_loss_of_its_session() {
+    let mut fixture = two_shards();
+    let last = fill(&mut fixture);
+    fixture.shard.disconnect(NATIVE);
+    fixture.shard.connect(NATIVE);
+    for _ in 0..200 {
+        fixture.shard.taken_by(OTHER);
+    }
+    fixture.native(&Request::New(beta(last + 1)));
+    let told = taken(&mut fixture);
+    let of_loss = position(&told, |told| *told == Told::SessionLost(NATIVE));
+    let of_order = position(&told, |told| *told == Told::Request(Request::New(beta(last + 1))));
+    assert!(of_loss.is_some() && of_loss < of_order, "{of_loss:?} {of_order:?}");
+    assert_replays(fixture);
+}
+
+#[test]
+fn while_what_came_before_finds_no_room_orders_are_refused_and_cancels_pass() {
+    let mut fixture = two_shards();
+    let last = fill(&mut fixture);
+    let refused = fixture.native(&Request::New(beta(last + 1)));
+    assert_eq!(refused.last().map(|report| report.reason), Some(Reason::ShardRingFull));
+    let replace = ReplaceOrder {
+        client_order_id: ClientOrderId(last + 2),
+        orig_client_order_id: ClientOrderId(1),
+        instrument: BETA,
+        session: NATIVE,
+        side: Side::Buy,
+        price: beta(1).price,
+        quantity: Quantity(3),
+        terms: beta(1).terms,
+    };
+    let refused = fixture.native(&Request::Replace(replace));
+    assert_eq!(refused.last().map(|report| report.reason), Some(Reason::ShardRingFull));
+    while fixture.shard.taken_by(OTHER).is_some() {}
+    assert_eq!(fixture.native(&cancel(last + 3, 1)), []);
+    let told = taken(&mut fixture);
+    assert!(told.contains(&Told::Request(mass_cancel(last))), "{told:?}");
+    assert!(told.contains(&Told::Request(cancel(last + 3, 1))), "{told:?}");
+    assert_replays(fixture);
+}
+
+/// The order of a client of the other shard.
+fn away(number: u64, lots: u64, at: &str) -> Request {
+    Request::New(NewOrder {
+        session: AWAY,
+        ..buys(number, lots, at)
+    })
+}
+
+#[test]
+fn clients_of_two_shards_trade_inside_and_each_hears_it_where_it_is() {
+    let mut fixture = two_shards();
+    fixture.fix(&sells("A-1", "100"));
+    fixture.shard.from_shard(OTHER, &away(1, 4, "100"));
+    let reports = taken(&mut fixture);
+    let essence = reports.iter().map(|told| match told {
+        Told::Report(report) => (
+            report.session,
+            report.exec_type,
+            report.last_quantity.0,
+            report.leaves.0,
+            report.reason,
+        ),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(
+        essence.collect::<Vec<_>>(),
+        [
+            (AWAY, ExecType::New, 0, 4, Reason::Crossing),
+            (AWAY, ExecType::Fill, 4, 0, Reason::CrossedTaking)
+        ]
+    );
+    let sold = fixture.fix_messages();
+    assert_eq!(
+        told(&sold),
+        [["A-1", "F", "1", "4", "6", Reason::CrossedResting.text()]]
+    );
+    // It rests, and the client that is here takes it.
+    fixture.shard.from_shard(OTHER, &away(2, 10, "100"));
+    assert_eq!(
+        told(&fixture.fix_messages()),
+        [["A-1", "F", "2", "6", "0", Reason::CrossedResting.text()]]
+    );
+    taken(&mut fixture);
+    let took = fixture.fix(&sells("A-2", "100"));
+    assert_eq!(
+        took.iter().map(|message| field(message, 150)).collect::<Vec<_>>(),
+        [Some("0"), Some("F")]
+    );
+    assert!(matches!(
+        taken(&mut fixture)[..],
+        [Told::Report(report)] if report.reason == Reason::CrossedResting && report.last_quantity == Quantity(4)
+    ));
+    assert_eq!([fixture.held_by(1), fixture.held_by(2)], [[0, 14, 0, 6], [14, 0, 0, 0]]);
+    fixture.shard.shard().orders().audit().expect("all is counted");
+    assert_replays(fixture);
+}
+
+#[test]
+fn a_ring_without_room_for_the_reports_of_a_trade_lets_none_happen() {
+    let mut fixture = two_shards();
+    fixture.shard.from_shard(OTHER, &away(1, 10, "100"));
+    // Reports that the other shard does not take, until one place is left.
+    for number in 2..256 {
+        fixture.shard.from_shard(OTHER, &away(number, 501, "100"));
+    }
+    fixture.fix(&sells("A-1", "100"));
+    assert_eq!((fixture.crossed(), fixture.sent().0), ([1, 0], 1));
+    assert_eq!([fixture.held_by(1), fixture.held_by(2)], [[0, 0, 0, 10], [0, 0, 10, 0]]);
+    taken(&mut fixture);
+    fixture.fix(&sells("A-2", "100"));
+    assert_eq!(fixture.crossed(), [1, 1]);
+    assert_eq!(
+        [fixture.held_by(1), fixture.held_by(2)],
+        [[0, 10, 0, 10], [10, 0, 0, 0]]
+    );
+    fixture.shard.shard().orders().audit().expect("all is counted");
+    assert_replays(fixture);
+}
