@@ -1,7 +1,7 @@
 //! What carries the packets: an ordinary UDP socket, or AF_XDP, which sees the whole IP header.
 
 use super::config::RoceLinkConfig;
-use super::socket::RoceSocket;
+use super::socket::{Header, RoceSocket};
 use crate::carrier::CarrierConfig;
 use crate::datagram::Datagram;
 use crate::error::SetupError;
@@ -33,7 +33,12 @@ impl RocePort {
     /// Opens one end. Where AF_XDP cannot be had and the config allows it, it is a UDP socket.
     pub(super) fn open(config: &RoceLinkConfig) -> Result<Self, SetupError> {
         let class = config.dscp << 2 | ECN_CAPABLE;
-        let socket = || RoceSocket::bind(config.ports()[0], class, config.priority).map(Self::Socket);
+        let header = Header {
+            class,
+            priority: config.priority,
+        };
+        let [local, peer] = config.ports();
+        let socket = || RoceSocket::bind(local, peer, header).map(Self::Socket);
         match &config.carrier {
             CarrierConfig::Udp(_) => socket(),
             CarrierConfig::Xdp(xdp) => match XdpPeer::open(xdp, config.ports_as_end()) {
@@ -51,14 +56,14 @@ impl RocePort {
         }
     }
 
-    /// Sends one packet, at the latest with the next [`flush`](Self::flush). `false`: not now, and it was not taken. What
+    /// Sends the peer one packet, at the latest with the next [`flush`](Self::flush). `false`: not now, and it was not taken. What
     /// cannot be delivered is lost.
     ///
     /// # Errors
     /// The socket itself is unusable.
-    pub(super) fn send(&mut self, packet: &[u8], to: SocketAddr) -> io::Result<bool> {
+    pub(super) fn send(&mut self, packet: &[u8]) -> io::Result<bool> {
         match self {
-            Self::Socket(socket) => socket.send_to(packet, to),
+            Self::Socket(socket) => socket.send(packet),
             Self::Xdp(peer) => peer.send(packet),
         }
     }
@@ -76,6 +81,14 @@ impl RocePort {
                 is_marked: origin.class & ECN_BITS == ECN_BITS,
                 identification: Identification::Known(origin.identification),
             })),
+        }
+    }
+
+    /// A good packet of the peer came from this address.
+    pub(super) fn on_heard(&mut self, from: SocketAddr) {
+        match self {
+            Self::Socket(socket) => socket.on_heard(from),
+            Self::Xdp(_) => {}
         }
     }
 

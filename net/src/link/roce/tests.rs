@@ -5,7 +5,7 @@ use crate::allocation::allocations;
 use crate::link::LinkEnd;
 use proto::roce::wire::{NakCode, Opcode, Packet, Reth};
 use proto::roce::{Operation, Path, Remote, wire};
-use socket::RoceSocket;
+use socket::{Header, RoceSocket};
 use std::net::{IpAddr, UdpSocket};
 use types::Duration;
 
@@ -655,13 +655,14 @@ fn next_of_gateway(pair: &mut Loop) -> Packet<'static> {
 /// Sends the venue a packet from the gateway's address, as a device does: from a port of its own.
 fn forge(pair: &Loop, packet: &Packet<'_>, damage: u8) {
     let config = pair.config(VENUE);
-    let socket = RoceSocket::bind(SocketAddr::new(config.peer, 0), 0, 0).unwrap();
     let venue = config.ports()[0];
+    let header = Header { class: 0, priority: 0 };
+    let socket = RoceSocket::bind(SocketAddr::new(config.peer, 0), venue, header).unwrap();
     let mut bytes = [0; 1_200];
     let length = packet.encode(&mut bytes);
     let length = Path::new(socket.local_addr().unwrap(), venue).seal(&mut bytes, length);
     bytes[length - 1] ^= damage;
-    assert!(socket.send_to(&bytes[..length], venue).unwrap());
+    assert!(socket.send(&bytes[..length]).unwrap());
 }
 
 #[test]

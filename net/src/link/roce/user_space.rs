@@ -138,6 +138,7 @@ impl Backend for UserSpace {
         let payload = &self.buffer[..arrived.length];
         match self.paths.open(arrived.from, payload, arrived.identification) {
             Some(packet) => {
+                self.port.on_heard(arrived.from);
                 self.pair
                     .on_packet(now, packet, arrived.is_marked, &self.regions, &mut self.memory);
             }
@@ -153,7 +154,7 @@ impl Backend for UserSpace {
     fn transmit(&mut self, now: Timestamp, counters: &mut LinkCounters) -> io::Result<()> {
         while let Some(length) = self.pair.poll_transmit(now, &self.memory, &mut self.buffer) {
             let length = self.paths.to.seal(&mut self.buffer, length);
-            if !self.port.send(&self.buffer[..length], self.paths.peer)? {
+            if !self.port.send(&self.buffer[..length])? {
                 // The socket's buffer is full: this one is lost and will be repaired, the rest waits for the next turn.
                 break;
             }
