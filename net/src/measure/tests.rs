@@ -91,6 +91,16 @@ fn run(mirror: &Mirror, pace: Pace, length: Length, at: impl Fn(u64)) -> (Vec<u6
 }
 
 #[test]
+fn a_span_that_is_over_before_it_began_has_one_round_trip() {
+    let mirror = Mirror {
+        is_reliable: true,
+        ..Mirror::default()
+    };
+    let (samples, counts) = run(&mirror, Pace::PingPong, Length::Span(Duration(1)), |_| {});
+    assert_eq!((samples.len(), counts.sent, counts.answered), (1, 1, 1));
+}
+
+#[test]
 fn a_stall_counts_against_every_message_that_the_plan_had_in_it() {
     const MS: u64 = 1_000_000;
     let mirror = Mirror {
