@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 
 /// One end of the chosen carrier.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a link has one")]
 pub(super) enum RocePort {
     Socket(RoceSocket),
     Xdp(Box<XdpPeer>),
