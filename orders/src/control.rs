@@ -180,6 +180,7 @@ impl Orders {
             return;
         }
         self.day = day;
+        self.late.clear();
         for session in 0..self.sessions.len() {
             self.end_day_orders(session, now, sink);
         }
@@ -191,6 +192,7 @@ impl Orders {
             account.unsettled -= core::mem::take(&mut account.exposure.stake);
         }
         self.positions.clear();
+        self.open_late_positions();
         self.own.clear();
         for session in 0..self.sessions.len() {
             let mut next = self.sessions[session].orders.first();
@@ -214,12 +216,15 @@ impl Orders {
             match order.time_in_force {
                 TimeInForce::GoodTillCancel => {}
                 TimeInForce::GoodTillDate if order.terms.expires > now => {}
-                TimeInForce::GoodTillDate => {
-                    self.expire(slot, Reason::Expired, sink);
-                    continue;
-                }
-                _ => {
-                    self.expire(slot, Reason::DayEnded, sink);
+                time_in_force => {
+                    let reason = match time_in_force {
+                        TimeInForce::GoodTillDate => Reason::Expired,
+                        _ => Reason::DayEnded,
+                    };
+                    if order.venue_number != 0 {
+                        self.late.keep(slot, order, reason);
+                    }
+                    self.expire(slot, reason, sink);
                     continue;
                 }
             }

@@ -11,7 +11,7 @@ pub enum Anomaly {
     /// Its order is over, and the report would not change that: a refusal that crossed a fill, or an end reported twice.
     /// Races make these; they are no fault.
     Late,
-    /// Its order is over and yet it reports a trade, which is missing in the position.
+    /// Its order is over, and not by the roll of the day, and yet it reports a trade, which is missing in the position.
     TradeAfterEnd,
     /// It came from another venue than the order's.
     WrongVenue,
@@ -69,6 +69,8 @@ pub struct Counters {
     pub rested: u64,
     /// Orders that ended.
     pub ended: u64,
+    /// Trades that venues reported after the roll of the day had ended their orders here. They count.
+    pub late_trades: u64,
     refusals: [u64; REASON_NUMBERS],
     reports: [u64; EXEC_TYPES],
     anomalies: [u64; Anomaly::ALL.len()],
@@ -103,6 +105,7 @@ impl Counters {
             crossed: 0,
             rested: 0,
             ended: 0,
+            late_trades: 0,
             refusals: [0; REASON_NUMBERS],
             reports: [0; EXEC_TYPES],
             anomalies: [0; Anomaly::ALL.len()],

@@ -37,15 +37,18 @@ impl End {
     };
 }
 
+impl DoneOrder {
+    pub(crate) const VACANT: Self = Self {
+        order: Order::VACANT,
+        end: End::FILLED,
+    };
+}
+
 impl DoneOrders {
     /// A ring of `capacity` orders.
     pub(crate) fn new(capacity: u32) -> Self {
-        let vacant = DoneOrder {
-            order: Order::VACANT,
-            end: End::FILLED,
-        };
         Self {
-            ring: vec![vacant; capacity as usize].into_boxed_slice(),
+            ring: vec![DoneOrder::VACANT; capacity as usize].into_boxed_slice(),
             next: 0,
             count: 0,
         }

@@ -28,6 +28,7 @@ mod emulate;
 mod entry;
 mod exposure;
 mod held;
+mod late;
 mod limit_change;
 mod limit_table;
 mod limit_value;

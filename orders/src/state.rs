@@ -10,6 +10,7 @@ use crate::cross::Rests;
 use crate::done::{DoneOrder, DoneOrders};
 use crate::exposure::{AccountExposure, Exposure, Positions, restaked};
 use crate::held::HeldOrders;
+use crate::late::LateOrders;
 use crate::limit_table::LimitScope;
 use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::DONE_ORDERS;
@@ -59,6 +60,8 @@ pub struct Orders {
     pub(crate) venues: Vec<VenueState>,
     pub(crate) table: OrderTable,
     pub(crate) done: DoneOrders,
+    /// What the last roll of the day ended here and not at its venue.
+    pub(crate) late: LateOrders,
     /// (client order id, session) to slot: of open orders and of pending replaces and cancels. Those of orders that are over have their
     /// place among those, counted on from the last slot.
     pub(crate) by_client_id: Map,
@@ -206,6 +209,7 @@ impl Orders {
             // An order has its own number and those of a pending replace and cancel; one that is over has its own.
             by_client_id: Map::new(3 * open_orders + done_orders as usize),
             done: DoneOrders::new(done_orders),
+            late: LateOrders::new(config.capacity.open_orders),
             positions: Positions::new(config.capacity.positions as usize),
             own: OwnBooks::new(open_orders, config.capacity.books as usize),
             session_links: Links::new(open_orders),
@@ -332,6 +336,7 @@ impl Orders {
     pub fn memory(&self) -> usize {
         self.table.memory()
             + self.done.memory()
+            + self.late.memory()
             + self.by_client_id.memory()
             + self.positions.memory()
             + self.own.memory()

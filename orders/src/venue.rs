@@ -46,6 +46,10 @@ impl Orders {
             self.settle(account, sink);
             result.map(|()| order_id)
         });
+        let result = match result {
+            Err(Anomaly::TradeAfterEnd) => self.on_late_trade(venue, report, sink),
+            result => result,
+        };
         if let Err(anomaly) = result {
             self.counters.count_anomaly(anomaly);
         }

@@ -4,7 +4,7 @@
 //! new day go on from those of the last.
 
 use std::hash::{BuildHasher, RandomState};
-use types::{ClientOrderId, ExecReport, ExecType};
+use types::{ClientOrderId, ExecReport, ExecType, Reason};
 
 /// A bounded table. Nothing is ever taken out during a day: a ClOrdID must not come twice.
 #[derive(Debug)]
@@ -63,6 +63,10 @@ enum State {
     Open,
     /// An order that ended under this id.
     Over,
+    /// An order that ended with its day: its venue may still tell of a trade.
+    Expired,
+    /// The same, and another day has begun.
+    Late,
     /// A request that was refused, an id that was replaced by another: it names no order.
     Void,
 }
@@ -227,7 +231,10 @@ impl ClOrdIds {
                     self.set(id, State::Over);
                 }
             }
-            ExecType::Canceled | ExecType::Expired => self.set(id, State::Over),
+            ExecType::Canceled => self.set(id, State::Over),
+            ExecType::Expired => self.set(id, State::Expired),
+            // The order ended with its day.
+            ExecType::Fill if matches!(report.reason, Reason::DayEnded | Reason::Expired) => {}
             ExecType::Fill if report.leaves.is_zero() => self.set(id, State::Over),
             ExecType::Fill
             | ExecType::New
@@ -238,13 +245,37 @@ impl ClOrdIds {
         }
     }
 
-    /// A new day: all ids may come again but those that are open.
+    /// The session's numbers begin a day: all ids may come again but those that are open.
     pub(crate) fn new_day(&mut self) {
+        self.begin_day(|state| matches!(state, State::Open | State::Expired | State::Late).then_some(state));
+    }
+
+    /// The same for a trading day. Ids of orders that ended with the last one are known on, for trades that are told late.
+    pub(crate) fn new_trading_day(&mut self) {
+        self.begin_day(|state| match state {
+            State::Open => Some(State::Open),
+            State::Expired => Some(State::Late),
+            State::Over | State::Late | State::Void => None,
+        });
+    }
+
+    /// The session is another client's: nothing more is told of orders that ended.
+    pub(crate) fn forget_ended(&mut self) {
+        for text in &mut self.texts[..self.count] {
+            if matches!(text.state, State::Expired | State::Late) {
+                (text.state, text.length) = (State::Void, 0);
+            }
+        }
+    }
+
+    /// Keeps ids that have a state in the new day.
+    fn begin_day(&mut self, state: impl Fn(State) -> Option<State>) {
         let given = self.count - self.kept.len();
         let mut kept = Vec::new();
         for place in 0..self.count {
-            if self.texts[place].state == State::Open {
-                self.texts[kept.len()] = self.texts[place];
+            let text = self.texts[place];
+            if let Some(state) = state(text.state) {
+                self.texts[kept.len()] = Text { state, ..text };
                 kept.push(self.number_at(place).0);
             }
         }
@@ -254,7 +285,9 @@ impl ClOrdIds {
         self.index.fill(Slot::EMPTY);
         for place in 0..self.count {
             let text = self.texts[place];
-            if let Err((slot, tag)) = self.probe(text.as_bytes()) {
+            if text.state == State::Open
+                && let Err((slot, tag)) = self.probe(text.as_bytes())
+            {
                 let place = u32::try_from(place + 1).expect("the capacity is bounded");
                 self.index[slot] = Slot { tag, place };
             }
@@ -421,6 +454,27 @@ mod tests {
         );
         assert_eq!(ids.insert(&[b'x'; MAX_LENGTH], Kind::Order, 0), Ok(ClientOrderId(1)));
         assert_eq!(ids.insert(b"y", Kind::Order, 0), Err(Refused::Full));
+    }
+
+    #[test]
+    fn an_id_whose_order_ended_with_its_day_is_known_by_its_number_for_one_more_and_may_come_again() {
+        let mut ids = ClOrdIds::new(3);
+        let number = ids.insert(b"A", Kind::Order, 7).unwrap();
+        ids.set(number, State::Expired);
+        ids.new_trading_day();
+        ids.new_day();
+        assert_eq!(
+            (ids.text(number), ids.note(number), ids.find(b"A")),
+            (&b"A"[..], 7, None)
+        );
+        let again = ids.insert(b"A", Kind::Order, 0).unwrap();
+        assert_eq!((ids.find(b"A"), ids.text(again)), (Some(again), &b"A"[..]));
+        ids.new_trading_day();
+        assert_eq!((ids.text(number), ids.text(again)), (&b""[..], &b"A"[..]));
+        ids.set(again, State::Expired);
+        ids.new_trading_day();
+        ids.forget_ended();
+        assert_eq!(ids.text(again), b"");
     }
 
     #[test]

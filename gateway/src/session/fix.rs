@@ -20,7 +20,7 @@ use proto::fix::{
     ResetOnLogon, Role, Scratch, Session, Version, Violation, msg_type, tag,
 };
 use reports::MassAnswer;
-use types::{AccountId, ClientOrderId, SequenceNumber, SessionId, Timestamp};
+use types::{AccountId, ClientOrderId, ExecReport, ExecType, SequenceNumber, SessionId, Timestamp};
 
 /// What a shard keeps for one FIX session.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct FixSession {
     cl_ord_ids: ClOrdIds,
     /// Whose it is for the trading day, of a template's instance.
     binding: Option<Binding>,
+    /// Whose it was before, when it is nobody's.
+    last_binding: Option<Binding>,
     /// What was told last of its hours; `None` when it has no schedule.
     hours: Option<Option<Timestamp>>,
     /// When the last session day began.
@@ -124,6 +126,7 @@ impl FixSession {
             session: Session::new(settings),
             cl_ord_ids: ClOrdIds::new(*cl_ord_ids),
             binding: None,
+            last_binding: None,
             hours: None,
             day: Timestamp::NONE,
             account: config.only_account(session.id).unwrap_or_default(),
@@ -148,6 +151,9 @@ impl FixSession {
 
     /// The client is this one from now on, and has sent and received nothing.
     pub(super) fn bind<E: Effects>(&mut self, binding: &Binding, effects: &mut E) {
+        if self.last_binding.is_some_and(|last| last != *binding) {
+            self.cl_ord_ids.forget_ended();
+        }
         self.binding = Some(*binding);
         self.session.bind(binding.comp_id);
         self.tell_resets(effects);
@@ -172,6 +178,12 @@ impl FixSession {
         }
         self.hours = Some(since);
         self.tell_resets(effects);
+    }
+
+    /// Whether a trade is of an order that its client may hear of: not of one that the client had who had this instance of a
+    /// template the day before.
+    pub(super) fn is_of_its_client(&self, exec: &ExecReport) -> bool {
+        exec.exec_type != ExecType::Fill || !self.cl_ord_ids.text(exec.client_order_id).is_empty()
     }
 
     /// What an operator is told of it.
@@ -244,10 +256,10 @@ impl FixSession {
     /// A new trading day: ClOrdIDs may come again, but for those of orders that live on.
     pub(super) fn new_day(&mut self) {
         // A client that is here stays whose session it is.
-        if !self.session.is_connected() {
-            self.binding = None;
+        if !self.session.is_connected() && self.binding.is_some() {
+            self.last_binding = self.binding.take();
         }
-        self.cl_ord_ids.new_day();
+        self.cl_ord_ids.new_trading_day();
     }
 
     /// Reads a message: what it means for the session happens at once, what it means for orders comes out.

@@ -282,6 +282,11 @@ impl Sessions {
         if matches!(report.exec.exec_type, ExecType::Rejected | ExecType::RequestRejected) {
             entry.refused += 1;
         }
+        if let Protocol::Fix(fix) = &entry.protocol
+            && !fix.is_of_its_client(&report.exec)
+        {
+            return;
+        }
         let report = &report;
         match &mut entry.protocol {
             Protocol::Native => native::report(&report.exec, effects),

@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod edges;
 mod fixture;
+mod late;
 mod limits;
 mod model;
 mod races;

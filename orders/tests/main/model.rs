@@ -6,7 +6,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AccountPlace, Anomaly, KillScope, Need, Orders, Reference, Report, SelfMatch, Stake, Stop, Waiting, WaitingVerdict,
+    AccountPlace, Anomaly, KillScope, Need, OrderStatus, Orders, Reference, Report, SelfMatch, Stake, Stop, Waiting,
+    WaitingVerdict,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -96,6 +97,8 @@ struct Model {
     /// What SHARED traded.
     values: BTreeMap<InstrumentId, Traded>,
     books: [Book; 2],
+    /// What was at a venue when the day rolled last.
+    late: Vec<Live>,
     /// Whether the last look at what is due changed anything.
     is_busy: bool,
     day: u32,
@@ -181,6 +184,7 @@ impl Model {
             staked: [Stake::NONE; 3],
             values: BTreeMap::new(),
             books: [Book::default(); 2],
+            late: Vec::new(),
             is_busy: false,
             day: 0,
             transcript: Vec::new(),
@@ -624,8 +628,8 @@ impl Model {
         let result = self.orders.on_venue_report(self.now, id, &report, &mut outputs);
         match result {
             Ok(_) | Err(Anomaly::Late) => {}
-            // Only a trade of a day that is over may find no order.
-            Err(Anomaly::TradeAfterEnd) if self.day > 0 => {}
+            // Only a trade of a day before the last may find no order.
+            Err(Anomaly::TradeAfterEnd) if self.day > 1 => {}
             Err(anomaly) => panic!("{anomaly:?}: {report:?}"),
         }
         if result.is_ok() && outputs.reports.is_empty() {
@@ -655,6 +659,7 @@ impl Model {
 
     fn day_roll(&mut self) {
         self.day += 1;
+        self.late = self.live.iter().filter(|live| !live.is_here()).cloned().collect();
         let mut outputs = Outputs::default();
         self.orders.on_day_roll(self.now, TradingDay(self.day), &mut outputs);
         self.take_all(outputs);
@@ -693,6 +698,9 @@ impl Model {
         let exec = report.exec;
         let request = (exec.session.0, exec.client_order_id.0);
         let found = self.live.iter().position(|live| live.order_id == exec.order_id);
+        if exec.exec_type == ExecType::Fill && found.is_none() {
+            return self.take_late(&report);
+        }
         let is_first = match exec.exec_type {
             ExecType::Fill | ExecType::Expired | ExecType::Restated | ExecType::Triggered => false,
             ExecType::Canceled => exec.orig_client_order_id.0 != 0,
@@ -777,6 +785,32 @@ impl Model {
             self.note_begun(index);
         } else if is_peg && exec.exec_type == ExecType::Replaced {
             self.note_hungry(exec.instrument);
+        }
+    }
+
+    /// A trade of an order that ended with the day before: it counts in this one.
+    fn take_late(&mut self, report: &Report) {
+        let exec = &report.exec;
+        let late = self.late.iter_mut().find(|late| late.order_id == exec.order_id);
+        let late = late.expect("it was at its venue when the day rolled");
+        let (instrument, side, lots) = (late.request.instrument, late.request.side, exec.last_quantity.0);
+        late.traded += lots;
+        late.lots = late.lots.max(late.traded);
+        assert_eq!(
+            (exec.cumulative.0, exec.quantity.0, exec.leaves.0),
+            (late.traded, late.lots, 0)
+        );
+        assert_eq!((exec.client_order_id, exec.reason), (late.id, Reason::DayEnded));
+        let is_filled = late.traded == late.lots;
+        assert_eq!(report.status == OrderStatus::Filled, is_filled);
+        let traded = self.traded.entry((exec.account, instrument)).or_default();
+        match side {
+            Side::Buy => traded.0 += lots,
+            Side::Sell => traded.1 += lots,
+        }
+        if exec.account == SHARED {
+            let values = self.values.entry(instrument).or_default();
+            values.trade(instrument, side, exec.last_price, lots);
         }
     }
 
