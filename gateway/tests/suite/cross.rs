@@ -55,6 +55,11 @@ pub(crate) fn price(text: &str) -> Price {
     Price::parse(text.as_bytes()).expect("a price")
 }
 
+/// So many ticks above 100.
+pub(crate) fn at(ticks: i64) -> Price {
+    Price(price("100").0 + ticks * 10_000_000)
+}
+
 /// A native buy of account 2.
 pub(crate) fn buys(number: u64, lots: u64, at: &str) -> NewOrder {
     NewOrder {

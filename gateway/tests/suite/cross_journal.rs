@@ -1,6 +1,6 @@
 //! Crossing when the process dies: a journal of it is cut behind each of its records, and a shard goes on with what is left.
 
-use crate::cross::{buys, crossing_with, price, sells};
+use crate::cross::{at, buys, crossing_with, price, sells};
 use crate::first_stage::{assert_replays, report, say};
 use crate::fix::field;
 use crate::fixture::*;
@@ -12,8 +12,7 @@ use proto::journal::Kind;
 use proto::native;
 use std::collections::BTreeSet;
 use types::{
-    CancelOrder, ClientOrderId, ExecReport, ExecType, NewOrder, Price, Quantity, Reason, Request, ShardId, Side,
-    TimeInForce,
+    CancelOrder, ClientOrderId, ExecReport, ExecType, NewOrder, Quantity, Reason, Request, ShardId, Side, TimeInForce,
 };
 
 /// Their orders outlive them, so that what rested when the process died rests on.
@@ -53,10 +52,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Market),
         2 => (1u64..15).prop_map(Step::Trade),
     ]
-}
-
-fn at(ticks: i64) -> Price {
-    Price(price("100").0 + ticks * 10_000_000)
 }
 
 /// Two clients at work. Their numbers rise, and a cancel or replace names the last order.

@@ -12,7 +12,7 @@ use types::{
 
 pub(crate) const OTHER: VenueId = VenueId(1);
 
-const OTHER_VENUE: &str = r#"[[venues]]
+pub(crate) const OTHER_VENUE: &str = r#"[[venues]]
 name = "other"
 [[venues.links]]
 shard = 0

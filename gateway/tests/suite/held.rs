@@ -12,7 +12,7 @@ use types::{
     OrderType, Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay,
 };
 
-const TYPES: &str = "name = \"sim\"
+pub(crate) const TYPES: &str = "name = \"sim\"
 order_types = { stop = \"emulate\", stop_limit = \"emulate\", iceberg = \"emulate\", peg_primary = \"emulate\", \
      peg_mid = \"refuse\" }";
 

@@ -13,6 +13,7 @@ mod fix;
 mod fixture;
 mod held;
 mod hours;
+mod journal_runs;
 mod late;
 mod native;
 mod no_alloc;
