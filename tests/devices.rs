@@ -33,6 +33,30 @@ fn an_exchange_that_is_killed_comes_back_with_every_order_once_over_rdma_devices
     kill_over(market(), Victim::Exchange);
 }
 
+/// The same, whose ends meet by rdma_cm, at the devices' addresses.
+fn market_by_rdma_cm() -> Market {
+    let market = market();
+    let venue = market.venue(0);
+    for (file, key) in [("gateway.toml", "peer"), ("exchange.toml", "listen")] {
+        let at = |ip: &str| format!("{key} = \"{ip}:{}\"", venue.port());
+        market.change(file, &at("127.0.0.1"), &at("10.9.0.2"));
+        market.change(file, ", device", ", meeting = \"rdma_cm\", device");
+    }
+    market
+}
+
+#[test]
+#[ignore = "wants the RDMA devices of `.ci/extended rocev2`"]
+fn a_gateway_that_is_killed_comes_back_with_every_order_once_by_rdma_cm() {
+    kill_over(market_by_rdma_cm(), Victim::Gateway);
+}
+
+#[test]
+#[ignore = "wants the RDMA devices of `.ci/extended rocev2`"]
+fn an_exchange_that_is_killed_comes_back_with_every_order_once_by_rdma_cm() {
+    kill_over(market_by_rdma_cm(), Victim::Exchange);
+}
+
 #[test]
 #[ignore = "wants the RDMA devices of `.ci/extended rocev2`"]
 fn a_gateway_whose_device_is_taken_away_has_every_order_once_when_there_is_one_again() {

@@ -13,15 +13,15 @@ BED=${BED:-$PWD/target/rocev2-bed}
 UNPACKED=$BED/unpacked
 LIBRARIES=$UNPACKED/usr/lib/x86_64-linux-gnu:$UNPACKED/lib/x86_64-linux-gnu
 # The emulator, and what the guest runs. Libraries of these that this machine has are taken from it.
-PACKAGES=(qemu-system-x86 busybox-static kmod iproute2 ethtool libibverbs1 ibverbs-providers libnl-3-200 libnl-route-3-200)
+PACKAGES=(qemu-system-x86 busybox-static kmod iproute2 ethtool libibverbs1 ibverbs-providers librdmacm1 libnl-3-200 libnl-route-3-200)
 # rxe computes its checks with crc32_generic.
-MODULES=(crc32_generic rdma_rxe ib_uverbs veth sch_netem)
+MODULES=(crc32_generic rdma_rxe ib_uverbs rdma_ucm veth sch_netem)
 # In busybox's shell its own ip and tc come first, so iproute2's have other names.
 PROGRAMS=(bin/ip:ip2 sbin/tc:tc2 usr/bin/rdma:rdma sbin/ethtool:ethtool)
 
 prepare() {
   local kernel wanted package
-  [ ! -e "$BED/prepared" ] || return 0
+  [ "$(cat "$BED/prepared" 2>/dev/null)" != "${PACKAGES[*]}" ] || return 0
   mkdir -p "$BED/packages" "$UNPACKED"
   cd "$BED/packages"
   kernel=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
@@ -36,7 +36,7 @@ prepare() {
   ls "$UNPACKED/lib/modules" >"$BED/release"
   ln -sf kmod "$UNPACKED/bin/depmod"
   LD_LIBRARY_PATH=$LIBRARIES "$UNPACKED/bin/depmod" -b "$UNPACKED" "$(cat "$BED/release")"
-  touch "$BED/prepared"
+  printf '%s\n' "${PACKAGES[*]}" >"$BED/prepared"
 }
 
 # A file under a new name in the guest; a program with its libraries.
@@ -75,7 +75,7 @@ image() {
   cp "$UNPACKED/etc/libibverbs.d/rxe.driver" "$root/etc/libibverbs.d/"
   cp -r "$UNPACKED/usr/lib/x86_64-linux-gnu/libibverbs" "$root/usr/lib/x86_64-linux-gnu/"
   find "$root/usr/lib/x86_64-linux-gnu/libibverbs" -type f ! -name 'librxe*' -delete
-  for library in "$UNPACKED"/usr/lib/x86_64-linux-gnu/libibverbs.so.1 "$UNPACKED"/{usr/,}lib/x86_64-linux-gnu/libnl-*.so.?*; do
+  for library in "$UNPACKED"/usr/lib/x86_64-linux-gnu/{libibverbs,librdmacm}.so.1 "$UNPACKED"/{usr/,}lib/x86_64-linux-gnu/libnl-*.so.?*; do
     [ ! -e "$library" ] || cp -L "$library" "$root/lib/"
   done
   for module in $(modules); do

@@ -27,7 +27,7 @@ pub use any::{AnyLink, LinkConfig, LtpLinkConfig, SecondPath};
 pub use ltp::LtpLink;
 #[cfg(feature = "verbs")]
 pub use roce::Verbs;
-pub use roce::{DeviceName, RoceLink, RoceLinkConfig, RoceMismatch, RoceOperation, RoceTable};
+pub use roce::{DeviceName, RoceLink, RoceLinkConfig, RoceMeeting, RoceMismatch, RoceOperation, RoceTable};
 pub use table::{LinkTable, Transport, VenueLinkTable};
 pub use tcp::{TcpLink, TcpLinkConfig};
 pub use view::{LinkState, LinkView, RefusedFor, RefusedPeer};

@@ -572,6 +572,17 @@ mod tests {
                 &table_roce("device = \"a/b\""),
                 "a name of 1 to 63 characters, as `rdma link` shows it",
             ),
+            (ROCE, &table_roce("meeting = \"udp\""), "unknown variant `udp`"),
+            (
+                ROCE,
+                &table_roce("meeting = \"rdma_cm\""),
+                "meeting = \"rdma_cm\" wants a device at both ends",
+            ),
+            (
+                ROCE,
+                &table_roce("meeting = \"rdma_cm\"\ndevice = \"mlx5_0\""),
+                "peer is 127.0.0.1, and wanted is 10.0.0.2",
+            ),
             (
                 ROCE,
                 &table_roce("mtu_bytes = 1500"),

@@ -19,6 +19,15 @@ pub(crate) struct GidEntry {
     pub(crate) index: u8,
 }
 
+/// What a device has at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Limits {
+    /// RDMA READs under way that a queue pair can serve and ask for.
+    pub(crate) reads: usize,
+    /// Entries of a completion queue.
+    pub(crate) completions: usize,
+}
+
 // SAFETY: libibverbs serves any thread; a context is not bound to the one that opened it.
 unsafe impl Send for Device {}
 // SAFETY: as above; its own locks guard what calls change.
@@ -99,14 +108,17 @@ impl Device {
         Ok(128 << attributes.active_mtu)
     }
 
-    /// RDMA READs under way that a queue pair can serve and ask for.
-    pub(crate) fn reads(&self) -> io::Result<usize> {
+    /// What it has at most.
+    pub(crate) fn limits(&self) -> io::Result<Limits> {
         // SAFETY: numbers.
         let mut attributes: sys::ibv_device_attr = unsafe { zeroed() };
         // SAFETY: the attributes outlive the call.
         done(unsafe { sys::ibv_query_device(self.context(), &raw mut attributes) })?;
         let least = attributes.max_qp_rd_atom.min(attributes.max_qp_init_rd_atom);
-        Ok(usize::try_from(least).unwrap_or(0))
+        Ok(Limits {
+            reads: usize::try_from(least).unwrap_or(0),
+            completions: usize::try_from(attributes.max_cqe).unwrap_or(0),
+        })
     }
 
     /// What the device tells of itself or of a queue pair, for people, once. `None`: nothing more.

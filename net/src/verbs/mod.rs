@@ -1,15 +1,17 @@
 //! RDMA verbs, under their own names: device, protection domain, memory region, completion queue, queue pair of a reliable
-//! connection. A thin layer over libibverbs, which is opened when the program first asks for a device: one binary starts
-//! with it and without it.
+//! connection; and what brings two ends together (rdma_cm). A thin layer over libibverbs and librdmacm, which are opened when
+//! the program first asks for a device: one binary starts with them and without them.
 //!
 //! Set-up allocates, registers and calls the kernel. What is posted and polled afterwards does none of it by itself; what
 //! the device's library does is its own.
 
+mod cm;
 mod device;
 mod memory;
 mod queue;
 mod work;
 
+pub(crate) use cm::{CmConnection, CmEvent, CmListener, CmNumbers, PRIVATE_DATA, PrivateData, forget_gone_devices};
 pub(crate) use device::{Device, GidEntry};
 pub(crate) use memory::{Access, Memory, MemoryRegion, ProtectionDomain};
 pub(crate) use queue::{CompletionQueue, Connection, QueuePair, QueuePairSize, RETRIES_MAX, Receive, Send};

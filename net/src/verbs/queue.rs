@@ -104,6 +104,13 @@ impl CompletionQueue {
         })
     }
 
+    /// Makes room for so many. What has ended and was not taken yet stays.
+    pub(crate) fn resize(&self, entries: usize) -> io::Result<()> {
+        let entries = libc::c_int::try_from(entries).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: the queue is there; the library's own lock guards it.
+        done(unsafe { sys::ibv_resize_cq(self.queue.as_ptr(), entries) })
+    }
+
     /// Fills in what has ended, and gives how many.
     pub(crate) fn poll(&self, out: &mut [WorkCompletion; WORK_COMPLETIONS]) -> io::Result<usize> {
         // SAFETY: there is room for as many as are said.

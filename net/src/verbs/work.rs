@@ -26,6 +26,11 @@ impl WorkCompletion {
         self.0.wr_id
     }
 
+    /// The queue pair at which it was posted.
+    pub(crate) const fn qpn(&self) -> u32 {
+        self.0.qp_num
+    }
+
     /// One of [`status`].
     pub(crate) const fn status(&self) -> sys::ibv_wc_status::Type {
         self.0.status

@@ -15,8 +15,10 @@ use types::Duration;
 /// Everything that defines one end.
 #[derive(Clone, Copy, Debug)]
 pub struct RoceLinkConfig {
-    /// Which end it is at the meeting over TCP, and where.
+    /// Which end it is at the meeting, and where.
     pub end: LinkEnd,
+    /// How the ends meet; the same at both.
+    pub meeting: RoceMeeting,
     /// The RoCEv2 address of this end, at UDP port 4791; no other end may have it.
     pub local: IpAddr,
     /// The peer's.
@@ -65,6 +67,8 @@ pub struct RoceTable {
     pub priority: Option<u8>,
     /// Name of the RDMA device, as `rdma link` shows it; user space where nothing is said.
     pub device: Option<String>,
+    /// How the ends meet: `tcp`, or `rdma_cm` where both have a device; `tcp` where nothing is said.
+    pub meeting: Option<RoceMeeting>,
     /// Slows down when the peer reports congestion; the speed of the line, Mbit/s. Off where nothing is said.
     pub rate_control_line_mbit_s: Option<u64>,
 }
@@ -77,6 +81,16 @@ pub enum RoceOperation {
     Write,
     /// SEND with immediate, into the receives that the receiver posted.
     Send,
+}
+
+/// How two ends learn of each other's queue pairs.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum RoceMeeting {
+    /// Over a TCP connection between any two addresses of theirs.
+    Tcp,
+    /// By the kernel's connection manager, between their RoCEv2 addresses.
+    RdmaCm,
 }
 
 /// Name of an RDMA device: 1 to 63 bytes without blanks and slashes.
@@ -150,6 +164,9 @@ impl RoceTable {
             let device = device.parse().map_err(|what| format!("roce: device: {what}"))?;
             config.device = Some(device);
         }
+        if let Some(meeting) = self.meeting {
+            config.meeting = meeting;
+        }
         if let Some(line) = self.rate_control_line_mbit_s {
             if !(1..=LINE_MAX_MBIT_S).contains(&line) {
                 return Err(format!(
@@ -176,6 +193,7 @@ impl RoceLinkConfig {
         };
         let config = Self {
             end,
+            meeting: RoceMeeting::Tcp,
             local,
             peer,
             session: 0,
@@ -231,6 +249,9 @@ impl RoceLinkConfig {
         {
             return Err("local and peer must be addresses of two hosts, of one family".to_owned());
         }
+        if self.meeting == RoceMeeting::RdmaCm {
+            self.check_rdma_cm()?;
+        }
         if let Some(device) = self.device {
             self.check_device(&device)?;
         } else if self.priority > 0 && matches!(self.carrier, CarrierConfig::Xdp(_)) {
@@ -239,6 +260,22 @@ impl RoceLinkConfig {
             );
         }
         self.queue_pair.check().map_err(|error: ConfigError| error.to_string())
+    }
+
+    fn check_rdma_cm(&self) -> Result<(), String> {
+        if self.device.is_none() {
+            return Err("roce: meeting = \"rdma_cm\" wants a device at both ends: name it, or leave it out".to_owned());
+        }
+        let (key, address, wanted) = match self.end {
+            LinkEnd::Connect { peer, .. } => ("peer", peer.ip(), self.peer),
+            LinkEnd::Listen { local } => ("listen", local.ip(), self.local),
+        };
+        if address != wanted {
+            return Err(format!(
+                "roce: with meeting = \"rdma_cm\" the ends meet at RoCEv2 addresses: {key} is {address}, and wanted is {wanted}"
+            ));
+        }
+        Ok(())
     }
 
     fn check_device(&self, device: &DeviceName) -> Result<(), String> {
@@ -264,7 +301,10 @@ impl RoceLinkConfig {
         let arena = self.arena().length();
         let lists = Outgoing::memory(self.slots()) + Incoming::memory(self.slots());
         let packets = match self.device {
-            Some(_) => self.queue_pair.send_queue.next_power_of_two() * size_of::<u64>(),
+            #[cfg(feature = "verbs")]
+            Some(_) => super::verbs::Verbs::memory(&self.queue_pair),
+            #[cfg(not(feature = "verbs"))]
+            Some(_) => 0,
             None => self.queue_pair.memory() + self.packet_max() + 1 + self.carrier.memory(),
         };
         arena + lists + packets

@@ -1,13 +1,16 @@
-//! The way to a peer over TCP: the connecting end tries, the listening end takes whoever comes, and both wait for a
-//! [`Hello`].
+//! The way to a peer: the connecting end tries, the listening end takes whoever comes, and both wait for a [`Hello`]. It goes
+//! over TCP, or by the kernel's connection manager.
 
+#[cfg(feature = "verbs")]
+use super::cm_meeting::{CmConnector, CmDoor};
+use super::config::RoceLinkConfig;
 use super::hello::Hello;
+use super::way::{Way, send};
 use crate::error::SetupError;
 use crate::link::tcp::Connector;
 use crate::link::{DownReason, LinkCounters, LinkEnd};
 use crate::options::TcpOptions;
 use crate::tcp::{Received, TcpListener, TcpStream};
-use std::io;
 use std::net::SocketAddr;
 use types::{Duration, Timestamp};
 use zerocopy::{FromBytes, IntoBytes};
@@ -25,6 +28,10 @@ pub(super) enum Door {
         pending: [Option<Meeting>; PENDING_MAX],
         look_at: Timestamp,
     },
+    #[cfg(feature = "verbs")]
+    CmConnect(CmConnector),
+    #[cfg(feature = "verbs")]
+    CmListen(CmDoor),
 }
 
 /// A connection on which the peer's [`Hello`] is awaited.
@@ -41,7 +48,7 @@ pub(super) struct Meeting {
 #[derive(Debug)]
 pub(super) struct Caller {
     pub(super) from: SocketAddr,
-    pub(super) stream: TcpStream,
+    pub(super) way: Way,
     pub(super) hello: Hello,
 }
 
@@ -53,9 +60,19 @@ enum Look {
 }
 
 impl Door {
-    pub(super) fn open(end: LinkEnd) -> Result<Self, SetupError> {
+    pub(super) fn open(config: &RoceLinkConfig) -> Result<Self, SetupError> {
+        #[cfg(feature = "verbs")]
+        if let (super::config::RoceMeeting::RdmaCm, Some(device)) = (config.meeting, config.device) {
+            return Ok(match config.end {
+                LinkEnd::Connect { peer, .. } => {
+                    let local = SocketAddr::new(config.local, 0);
+                    Self::CmConnect(CmConnector::new(local, peer, device))
+                }
+                LinkEnd::Listen { local } => Self::CmListen(CmDoor::open(local, device)?),
+            });
+        }
         let options = TcpOptions::tuned();
-        Ok(match end {
+        Ok(match config.end {
             LinkEnd::Connect { peer, local } => {
                 let connector = Connector::new(peer, local, options, MEET_WITHIN, (RETRY_MIN, RETRY_MAX));
                 Self::Connect {
@@ -74,7 +91,21 @@ impl Door {
     pub(super) fn local_addr(&self) -> Option<SocketAddr> {
         match self {
             Self::Listen { listener, .. } => listener.local_addr().ok(),
-            Self::Connect { .. } => None,
+            #[cfg(feature = "verbs")]
+            Self::CmListen(door) => door.local_addr(),
+            _ => None,
+        }
+    }
+
+    /// Whether this is the end that connects.
+    pub(super) const fn connects(&self) -> bool {
+        match self {
+            Self::Connect { .. } => true,
+            Self::Listen { .. } => false,
+            #[cfg(feature = "verbs")]
+            Self::CmConnect(_) => true,
+            #[cfg(feature = "verbs")]
+            Self::CmListen(_) => false,
         }
     }
 
@@ -88,6 +119,10 @@ impl Door {
         ours: impl FnOnce() -> Result<Hello, DownReason>,
         counters: &mut LinkCounters,
     ) -> Result<Option<Caller>, DownReason> {
+        #[cfg(feature = "verbs")]
+        if let Self::CmConnect(connector) = self {
+            return connector.turn(now, ours, counters);
+        }
         let Self::Connect { connector, meeting } = self else {
             return Ok(None);
         };
@@ -115,6 +150,10 @@ impl Door {
 
     /// Listening end: the next connection that has told its part. Counts those that said something else, or nothing.
     pub(super) fn accept(&mut self, now: Timestamp, counters: &mut LinkCounters) -> Option<Caller> {
+        #[cfg(feature = "verbs")]
+        if let Self::CmListen(door) = self {
+            return door.turn(now, counters);
+        }
         let Self::Listen {
             listener,
             pending,
@@ -156,16 +195,24 @@ impl Door {
 
     /// The session is up: the next failure is a new one.
     pub(super) fn on_up(&mut self) {
-        if let Self::Connect { connector, .. } = self {
-            connector.on_up();
+        match self {
+            Self::Connect { connector, .. } => connector.on_up(),
+            #[cfg(feature = "verbs")]
+            Self::CmConnect(connector) => connector.on_up(),
+            _ => {}
         }
     }
 
     /// The session, or the attempt at one, is over: pause, then try again.
     pub(super) fn on_down(&mut self, now: Timestamp) {
-        if let Self::Connect { connector, meeting } = self {
-            *meeting = None;
-            connector.on_down(now);
+        match self {
+            Self::Connect { connector, meeting } => {
+                *meeting = None;
+                connector.on_down(now);
+            }
+            #[cfg(feature = "verbs")]
+            Self::CmConnect(connector) => connector.on_down(now),
+            _ => {}
         }
     }
 }
@@ -184,7 +231,7 @@ impl Meeting {
     fn into_caller(self, hello: Hello) -> Caller {
         Caller {
             from: self.from,
-            stream: self.stream,
+            way: Way::tcp(self.stream),
             hello,
         }
     }
@@ -209,21 +256,6 @@ impl Meeting {
     }
 }
 
-/// Sends a short message on a connection that has nothing else to send.
-///
-/// # Errors
-/// The connection is gone, or takes nothing.
-pub(super) fn send(stream: &mut TcpStream, bytes: &[u8]) -> Result<(), DownReason> {
-    match stream.send(bytes) {
-        Ok(sent) if sent == bytes.len() => Ok(()),
-        Ok(_) => Err(DownReason::Stalled),
-        Err(error) => match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Err(DownReason::Closed),
-            kind => Err(DownReason::Io(kind)),
-        },
-    }
-}
-
 /// A meeting takes no longer.
 pub(super) const MEET_WITHIN: Duration = Duration::from_secs(1);
 /// How often TCP is looked at while there is a session, or nobody to meet: a system call that mostly finds nothing.
@@ -231,5 +263,5 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Connections that have not told their part yet.
 const PENDING_MAX: usize = 4;
 /// Pauses between attempts to connect: the first, and what they double up to.
-const RETRY_MIN: Duration = Duration::from_millis(10);
-const RETRY_MAX: Duration = Duration::from_secs(1);
+pub(super) const RETRY_MIN: Duration = Duration::from_millis(10);
+pub(super) const RETRY_MAX: Duration = Duration::from_secs(1);

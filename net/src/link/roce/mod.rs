@@ -1,7 +1,7 @@
 //! The link over RoCEv2: messages are RDMA WRITEs with immediate into a ring that the receiver registered, or
 //! SENDs with immediate.
 //!
-//! The ends meet over TCP (`hello`) and then speak RoCEv2 between two addresses of their own. By RDMA WRITE, message `n`
+//! The ends meet over TCP (`hello`), or by rdma_cm, and then speak RoCEv2 between two addresses of their own. By RDMA WRITE, message `n`
 //! goes into slot `n` modulo the receiver's ring; by SEND, into the next receive. Its immediate is the low half of `n`. A
 //! message begins with the number that its sender wants next, so every message gives credits back; where none goes for a
 //! while, that number travels by itself, as a word. A sender never has more messages under way than the receiver's ring
@@ -13,6 +13,10 @@
 //! numbers and keys, and each sends again from the message that the other wants, out of its ring or its owner's journal.
 
 mod backend;
+#[cfg(feature = "verbs")]
+mod card;
+#[cfg(feature = "verbs")]
+mod cm_meeting;
 mod config;
 mod hello;
 mod meeting;
@@ -20,7 +24,11 @@ mod outgoing;
 mod port;
 mod random;
 mod read;
+#[cfg(feature = "verbs")]
+mod requests;
 mod ring;
+#[cfg(feature = "verbs")]
+mod seat;
 mod session;
 mod socket;
 #[cfg(test)]
@@ -30,9 +38,10 @@ mod user_space;
 mod verbs;
 #[cfg(all(test, feature = "verbs"))]
 mod verbs_tests;
+mod way;
 
 pub use backend::{Backend, Introduction};
-pub use config::{DeviceName, RoceLinkConfig, RoceOperation, RoceTable};
+pub use config::{DeviceName, RoceLinkConfig, RoceMeeting, RoceOperation, RoceTable};
 pub use hello::RoceMismatch;
 pub use user_space::UserSpace;
 #[cfg(feature = "verbs")]
@@ -40,9 +49,8 @@ pub use verbs::Verbs;
 
 use super::{DownReason, Link, LinkCounters, LinkEnd, LinkEvent, LinkState, LinkView, RefusedFor, RefusedPeer, Resume};
 use crate::error::SetupError;
-use crate::tcp::TcpStream;
-use hello::{Hello, MAGIC, Ready, Verdict, gid};
-use meeting::{Caller, Door, send};
+use hello::{Hello, MAGIC, Verdict, gid};
+use meeting::{Caller, Door};
 use outgoing::Outgoing;
 use proto::roce::{Completion, ReceiveRequest, Received, SendRequest};
 use random::Random;
@@ -52,7 +60,7 @@ use session::Session;
 use std::io;
 use std::net::SocketAddr;
 use types::{SequenceNumber, Timestamp};
-use zerocopy::IntoBytes;
+use way::Way;
 use zerocopy::little_endian::{U32, U64};
 
 /// One end of a link over RoCEv2.
@@ -114,7 +122,7 @@ impl<B: Backend> RoceLink<B> {
             arena: config.arena(),
             outgoing: Outgoing::new(config.window, resume.next_send.0),
             incoming: Incoming::new(slots, resume.next_receive.0),
-            door: Door::open(config.end)?,
+            door: Door::open(config)?,
             offered: None,
             session: None,
             reads: Reads::default(),
@@ -134,7 +142,7 @@ impl<B: Backend> RoceLink<B> {
         self.door.local_addr()
     }
 
-    /// Looks at TCP: the end of the session, a new peer, the next step of a meeting.
+    /// Looks at what the ends meet over: the end of the session, a new peer, the next step of a meeting.
     fn meet(&mut self, now: Timestamp) {
         if let Some(session) = &mut self.session {
             match session.look(now) {
@@ -143,10 +151,10 @@ impl<B: Backend> RoceLink<B> {
                 Err(reason) => self.end(now, reason),
             }
         }
-        match &self.door {
-            Door::Connect { .. } if self.session.is_none() => self.meet_by_connecting(now),
-            Door::Connect { .. } => {}
-            Door::Listen { .. } => self.meet_by_listening(now),
+        if !self.door.connects() {
+            self.meet_by_listening(now);
+        } else if self.session.is_none() {
+            self.meet_by_connecting(now);
         }
     }
 
@@ -168,17 +176,18 @@ impl<B: Backend> RoceLink<B> {
             Ok(None) => {}
             Ok(Some(Caller {
                 from,
-                mut stream,
+                mut way,
                 hello: theirs,
             })) => {
                 let ours = self.offered.take().expect("it was told when the connection was made");
+                let ours = way.agreed(ours);
                 // What the peer sends once it has heard finds a queue pair that receives.
                 let outcome = ours.fits(&theirs).and_then(|()| self.establish(&ours, &theirs));
                 let verdict = outcome.map_or_else(Verdict::of, |()| Verdict::GoOn);
-                let sent = send(&mut stream, ready(verdict).as_bytes());
+                let sent = way.ready(&ours, verdict);
                 match outcome.and(sent) {
                     Ok(()) => {
-                        self.session = Some(Session::new(now, stream, &self.config, &ours, &theirs));
+                        self.session = Some(Session::new(now, way, &self.config, &ours, &theirs));
                         self.up();
                     }
                     Err(reason) => {
@@ -198,7 +207,7 @@ impl<B: Backend> RoceLink<B> {
         };
         let Caller {
             from,
-            mut stream,
+            mut way,
             hello: theirs,
         } = caller;
         let ours = hello(&self.config, &self.incoming, &self.outgoing);
@@ -209,14 +218,14 @@ impl<B: Backend> RoceLink<B> {
                 ..ours
             };
             // A peer that is gone needs no answer. Nor does one that does not fit disturb a session.
-            let _ = send(&mut stream, refusal.as_bytes());
+            let _ = way.answer(&refusal);
             self.give_up(now, reason);
             return;
         }
         // The peer knows best that its old session is dead.
         self.end(now, DownReason::Replaced);
-        match self.answer(&mut stream, ours, &theirs) {
-            Ok(()) => self.session = Some(Session::new(now, stream, &self.config, &ours, &theirs)),
+        match self.answer(&mut way, ours, &theirs) {
+            Ok(()) => self.session = Some(Session::new(now, way, &self.config, &ours, &theirs)),
             Err(reason) => {
                 self.backend.close();
                 self.give_up(now, reason);
@@ -225,10 +234,10 @@ impl<B: Backend> RoceLink<B> {
     }
 
     /// Tells a peer that fits who this end is, once its requests can come.
-    fn answer(&mut self, stream: &mut TcpStream, ours: Hello, theirs: &Hello) -> Result<(), DownReason> {
-        let ours = ours.introducing(&self.backend.introduce(&mut self.random)?);
+    fn answer(&mut self, way: &mut Way, ours: Hello, theirs: &Hello) -> Result<(), DownReason> {
+        let ours = way.agreed(ours.introducing(&self.backend.introduce(&mut self.random)?));
         self.establish(&ours, theirs)?;
-        send(stream, ours.as_bytes())
+        way.answer(&ours)
     }
 
     /// This end refuses a peer, or is refused by it: whoever saw first that they do not fit.
@@ -687,13 +696,6 @@ fn hello(config: &RoceLinkConfig, incoming: &Incoming, outgoing: &Outgoing) -> H
         next_receive: U64::new(incoming.next),
         oldest: U64::new(outgoing.gone_below),
         never_sent: U64::new(outgoing.never_sent),
-    }
-}
-
-const fn ready(verdict: Verdict) -> Ready {
-    Ready {
-        magic: MAGIC,
-        verdict: U32::new(verdict.code()),
     }
 }
 

@@ -1,25 +1,21 @@
 //! What there is between two meetings.
 
 use super::config::{RoceLinkConfig, RoceOperation};
-use super::hello::{Hello, MAGIC, Ready, Verdict};
+use super::hello::Hello;
 use super::meeting::{LOOK_EVERY, MEET_WITHIN};
+use super::way::Way;
 use crate::link::DownReason;
-use crate::tcp::{Received, TcpStream};
 use proto::roce::{Operation, Remote};
 use std::fmt;
 use std::net::SocketAddr;
 use types::{Duration, Timestamp};
-use zerocopy::FromBytes;
 
-/// A queue pair that is connected, and the TCP connection beside it.
+/// A queue pair that is connected, and what its ends met over beside it.
 #[derive(Debug)]
 pub(super) struct Session {
-    stream: TcpStream,
+    way: Way,
     /// Both ends have agreed: messages pass.
     pub(super) is_up: bool,
-    /// The listening end: the peer's last word so far.
-    input: [u8; size_of::<Ready>()],
-    received: usize,
     since: Timestamp,
     look_at: Timestamp,
     /// What the owner found, and the next look tells.
@@ -45,19 +41,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(
-        now: Timestamp,
-        stream: TcpStream,
-        config: &RoceLinkConfig,
-        ours: &Hello,
-        theirs: &Hello,
-    ) -> Self {
+    pub(super) fn new(now: Timestamp, way: Way, config: &RoceLinkConfig, ours: &Hello, theirs: &Hello) -> Self {
         let [local, peer] = config.ports();
         Self {
-            stream,
+            way,
             is_up: false,
-            input: [0; size_of::<Ready>()],
-            received: 0,
             since: now,
             look_at: now,
             failed: None,
@@ -78,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Looks at TCP. `true`: the peer has agreed.
+    /// Looks at the connection. `true`: the peer has agreed.
     ///
     /// # Errors
     /// Why the session is over.
@@ -90,28 +78,10 @@ impl Session {
             return Ok(false);
         }
         self.look_at = now + LOOK_EVERY;
-        // Behind its last word a peer says nothing.
-        let room = if self.is_up { 0 } else { self.received };
-        match self.stream.recv(&mut self.input[room..]) {
-            Ok(Received::Nothing) if self.is_up || now.since(self.since) < MEET_WITHIN => Ok(false),
-            Ok(Received::Nothing) => Err(DownReason::Silent),
-            Ok(Received::Closed) => Err(DownReason::Closed),
-            Ok(Received::Bytes(_)) if self.is_up => Err(DownReason::Malformed),
-            Ok(Received::Bytes(length)) => {
-                self.received += length;
-                if self.received < self.input.len() {
-                    return Ok(false);
-                }
-                let ready = Ready::read_from_bytes(&self.input).expect("it is as long as it is");
-                if ready.magic != MAGIC {
-                    return Err(DownReason::Malformed);
-                }
-                match Verdict::from_code(ready.verdict.get()).reason() {
-                    None => Ok(true),
-                    Some(reason) => Err(reason),
-                }
-            }
-            Err(error) => Err(DownReason::Io(error.kind())),
+        match self.way.look(self.is_up)? {
+            None if self.is_up || now.since(self.since) < MEET_WITHIN => Ok(false),
+            None => Err(DownReason::Silent),
+            Some(verdict) => verdict.reason().map_or(Ok(true), Err),
         }
     }
 

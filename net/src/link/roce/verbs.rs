@@ -1,7 +1,6 @@
 //! A device's queue pair, by verbs: the device sends, repairs, and writes into the ring by itself.
 //!
-//! A request is signalled when the owner wants it to be, and one in [`SIGNAL_EVERY`] else: an unsignalled one keeps its
-//! place in the queue until a later one has ended. Short ones go inline.
+//! Few requests are signalled (`requests`); short ones go inline. Links of a thread share the device's completion queue (`seat`).
 //!
 //! A queue pair is made anew for each meeting. Where that fails the device is taken for gone, and opened anew with the
 //! next meeting. While a session is up it is asked now and then whether it is still there: a device may be waiting for us to
@@ -12,14 +11,16 @@ use super::config::{DeviceName, RoceLinkConfig};
 use super::hello::gid;
 use super::port::ECN_CAPABLE;
 use super::random::Random;
+use super::requests::{RECEIVE, Requests};
+use super::seat::Seat;
 use crate::error::SetupError;
 use crate::link::{DownReason, LinkCounters};
 use crate::verbs::{
-    Access, CompletionQueue, Connection, Device, GidEntry, Memory, MemoryRegion, ProtectionDomain, QueuePair,
-    QueuePairSize, Receive, Send, WORK_COMPLETIONS, WorkCompletion, opcode, status,
+    Access, Connection, GidEntry, Memory, MemoryRegion, ProtectionDomain, QueuePair, QueuePairSize, Receive, Send,
+    WorkCompletion, opcode, status,
 };
 use proto::roce::wire::NakCode;
-use proto::roce::{Completion, Failure, Operation, PostError, ReceiveRequest, Received, Remote, SendRequest};
+use proto::roce::{Completion, Config, Failure, Operation, PostError, ReceiveRequest, Received, Remote, SendRequest};
 use std::io;
 use std::sync::Arc;
 use types::{Duration, Timestamp};
@@ -33,16 +34,11 @@ pub struct Verbs {
     pair: Option<QueuePair>,
     opened: Option<Opened>,
     memory: Arc<Memory>,
-    /// Requests posted and ended, since the queue pair was made.
-    posted: u64,
-    ended: u64,
-    /// What the owner calls them.
-    ids: Box<[u64]>,
+    requests: Requests,
     /// Receives posted and not ended.
     receives: usize,
-    completions: [WorkCompletion; WORK_COMPLETIONS],
-    /// Of those, the ones that came and were not looked at.
-    fresh: std::ops::Range<usize>,
+    /// Completions.
+    heard: u64,
     failure: Option<DownReason>,
     /// Of messages, in both directions.
     bytes_sent: u64,
@@ -56,13 +52,12 @@ pub struct Verbs {
 /// What there is of a device as long as it is there.
 #[derive(Debug)]
 struct Opened {
-    queue: Arc<CompletionQueue>,
     /// All memory, for the device itself.
     local: MemoryRegion,
     /// What the peer may reach.
     exposed: MemoryRegion,
     domain: Arc<ProtectionDomain>,
-    device: Arc<Device>,
+    seat: Seat,
     gid: GidEntry,
     reads: u8,
 }
@@ -73,15 +68,16 @@ impl Opened {
             let doing = format!("RDMA device {name}: {doing}");
             move |source: io::Error| SetupError::new(doing, source, advice)
         };
-        let device = Device::open(name.as_str()).map_err(|source| {
+        let seat = Seat::take(*name, entries(&config.queue_pair)).map_err(|source| {
             let advice = match source.raw_os_error() {
+                _ if source.kind() == io::ErrorKind::InvalidInput => "lower window_messages",
                 Some(libc::EOPNOTSUPP) => "install libibverbs (Debian: ibverbs-providers)",
                 Some(libc::ENOSYS) => "load the driver of the card, or rdma_rxe and ib_uverbs",
                 _ => "`rdma link` shows the devices",
             };
             failed("opening it", advice)(source)
         })?;
-        let device = Arc::new(device);
+        let device = seat.device();
         let gid = device.gid(config.local).map_err(failed(
             "looking for the link's address",
             "set `local` to an address of its interface",
@@ -95,12 +91,12 @@ impl Opened {
             let advice = "raise the interface's MTU, or lower mtu_bytes at both ends";
             return Err(failed("comparing packets", advice)(source));
         }
-        let reads = device
-            .reads()
+        let limits = device
+            .limits()
             .map_err(failed("asking what it can", "look into the kernel's log"))?;
         let locked = "raise the limit of locked memory (`ulimit -l`), or lower window_messages";
         let make = || -> io::Result<_> {
-            let domain = Arc::new(ProtectionDomain::new(&device)?);
+            let domain = Arc::new(ProtectionDomain::new(device)?);
             let access = |remote_write, remote_read| Access {
                 remote_read,
                 remote_write,
@@ -111,20 +107,13 @@ impl Opened {
             Ok((domain, local, exposed))
         };
         let (domain, local, exposed) = make().map_err(failed("registering memory", locked))?;
-        // A queue pair that breaks tells of all that was posted.
-        let entries = config.queue_pair.send_queue + config.queue_pair.receive_queue;
-        let queue = CompletionQueue::new(&device, entries).map_err(failed(
-            "making a completion queue",
-            "lower window_messages (`ibv_devinfo -v` shows max_cqe)",
-        ))?;
         Ok(Self {
-            queue: Arc::new(queue),
             local,
             exposed,
             domain,
-            device,
+            seat,
             gid,
-            reads: u8::try_from(reads.min(config.queue_pair.reads)).unwrap_or(u8::MAX),
+            reads: u8::try_from(limits.reads.min(config.queue_pair.reads)).unwrap_or(u8::MAX),
         })
     }
 
@@ -134,7 +123,7 @@ impl Opened {
             receives: config.queue_pair.receive_queue,
             inline: config.arena().slot_length().min(INLINE_MAX),
         };
-        QueuePair::new(&self.domain, &self.queue, size)
+        QueuePair::new(&self.domain, self.seat.queue(), size)
     }
 }
 
@@ -150,6 +139,11 @@ impl Verbs {
         ))
     }
 
+    /// Bytes that it allocates beside the arena.
+    pub(super) const fn memory(queue_pair: &Config) -> usize {
+        Requests::memory(queue_pair.send_queue) + Seat::memory(entries(queue_pair))
+    }
+
     fn start(&mut self, random: &mut Random) -> io::Result<Introduction> {
         let opened = match self.opened.take() {
             Some(opened) => opened,
@@ -157,6 +151,7 @@ impl Verbs {
         };
         // Where it is not put back, the device is closed.
         let pair = opened.queue_pair(&self.config)?;
+        opened.seat.attach(pair.number());
         let introduction = Introduction {
             qpn: pair.number(),
             psn: random.bits(24),
@@ -182,8 +177,8 @@ impl Verbs {
             return;
         };
         self.look_at = now + LOOK_AT_DEVICE_EVERY;
-        let mut is_there = opened.device.is_there();
-        while let Some(event) = opened.device.poll_event() {
+        let mut is_there = !opened.seat.is_gone() && opened.seat.device().is_there();
+        while let Some(event) = opened.seat.device().poll_event() {
             tracing::warn!("RDMA device {}: {event}", self.name);
             is_there &= !event.is_end();
         }
@@ -193,7 +188,8 @@ impl Verbs {
                 "RDMA device {} is gone; its orders wait until there is one of this name",
                 self.name
             );
-            (self.pair, self.opened, self.fresh) = (None, None, 0..0);
+            opened.seat.set_gone();
+            (self.pair, self.opened) = (None, None);
             (self.told, self.failure) = (Some(gone), Some(DownReason::Device(gone)));
         }
     }
@@ -203,16 +199,6 @@ impl Verbs {
         offset
             .checked_add(length)
             .is_some_and(|end| end <= self.memory.length())
-    }
-
-    /// A request has ended, and with it those before it.
-    fn on_send(&mut self, name: u64, status: Result<(), Failure>) -> Option<Completion> {
-        self.ended = self.ended.max((name & NUMBER) + 1);
-        let is_owners = name & OWNERS != 0 || status.is_err();
-        is_owners.then(|| Completion::Send {
-            id: self.ids[place(name & NUMBER, self.ids.len())],
-            status,
-        })
     }
 
     /// What a work completion says.
@@ -265,12 +251,9 @@ impl Backend for Verbs {
             pair: None,
             opened: Some(opened),
             memory,
-            posted: 0,
-            ended: 0,
-            ids: vec![0; config.queue_pair.send_queue.next_power_of_two()].into(),
+            requests: Requests::new(config.queue_pair.send_queue),
             receives: 0,
-            completions: [WorkCompletion::NONE; WORK_COMPLETIONS],
-            fresh: 0..0,
+            heard: 0,
             failure: None,
             bytes_sent: 0,
             bytes_received: 0,
@@ -325,10 +308,10 @@ impl Backend for Verbs {
         self.failure = None;
         self.pair = None;
         if let Some(opened) = &self.opened {
-            // Nothing comes any more.
-            while opened.queue.poll(&mut self.completions).is_ok_and(|count| count > 0) {}
+            opened.seat.detach();
         }
-        (self.posted, self.ended, self.receives, self.fresh) = (0, 0, 0, 0..0);
+        self.requests.clear();
+        self.receives = 0;
     }
 
     fn failure(&self) -> Option<DownReason> {
@@ -336,8 +319,7 @@ impl Backend for Verbs {
     }
 
     fn send_room(&self) -> usize {
-        let under_way = usize::try_from(self.posted - self.ended).unwrap_or(usize::MAX);
-        self.config.queue_pair.send_queue.saturating_sub(under_way)
+        self.requests.room()
     }
 
     fn post_send(&mut self, request: SendRequest) -> Result<(), PostError> {
@@ -360,10 +342,9 @@ impl Backend for Verbs {
             Operation::Send { immediate: Some(given) } => (opcode::SEND_WITH_IMM, Remote { address: 0, key: 0 }, given),
             Operation::Read { from } => (opcode::READ, from, 0),
         };
-        let number = self.posted;
-        let every = SIGNAL_EVERY.min(self.config.queue_pair.send_queue as u64 / 2).max(1);
+        let name = self.requests.name(request.is_signaled);
         let send = Send {
-            id: if request.is_signaled { number | OWNERS } else { number },
+            id: name.wr_id,
             opcode,
             address: self.memory.address(request.offset),
             length: request.length,
@@ -371,15 +352,14 @@ impl Backend for Verbs {
             immediate,
             remote_address: remote.address,
             remote_key: remote.key,
-            is_signaled: request.is_signaled || number % every == every - 1,
+            is_signaled: name.is_signaled,
         };
         // SAFETY: inside the memory that is registered under this key as a whole; it stays mapped as long as the region
         // is, and that as long as the queue pair.
         if unsafe { pair.post_send(&send) }.is_err() {
             return Err(PostError::NotConnected);
         }
-        self.ids[place(number, self.ids.len())] = request.id;
-        self.posted += 1;
+        self.requests.on_posted(request.id);
         self.bytes_sent += request.length as u64;
         Ok(())
     }
@@ -408,26 +388,22 @@ impl Backend for Verbs {
         Ok(())
     }
 
-    fn receive(&mut self, now: Timestamp, counters: &mut LinkCounters) -> io::Result<bool> {
+    fn receive(&mut self, now: Timestamp, _: &mut LinkCounters) -> io::Result<bool> {
         self.look_at_device(now);
         let (Some(_), Some(opened)) = (&self.pair, &self.opened) else {
             return Ok(false);
         };
-        if self.fresh.is_empty() {
-            self.fresh = 0..opened.queue.poll(&mut self.completions)?;
-        }
-        counters.heard += self.fresh.len() as u64;
-        Ok(!self.fresh.is_empty())
+        opened.seat.poll(now)?;
+        Ok(opened.seat.has_more())
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        while let Some(index) = self.fresh.next() {
-            let completion = self.completions[index];
+        while let Some(completion) = self.opened.as_ref()?.seat.next() {
+            self.heard += 1;
             let outcome = self.outcome(&completion);
             if completion.id() & RECEIVE == 0 {
-                let told = self.on_send(completion.id(), outcome);
-                if told.is_some() {
-                    return told;
+                if let Some(id) = self.requests.on_ended(completion.id(), outcome.is_ok()) {
+                    return Some(Completion::Send { id, status: outcome });
                 }
                 continue;
             }
@@ -452,6 +428,7 @@ impl Backend for Verbs {
     }
 
     fn count(&self, counters: &mut LinkCounters) {
+        counters.heard += self.heard;
         counters.bytes_sent += self.bytes_sent;
         counters.bytes_received += self.bytes_received;
     }
@@ -473,10 +450,9 @@ impl Backend for Verbs {
     }
 }
 
-/// Where the name of a request is kept in a ring of a power of two.
-#[allow(clippy::cast_possible_truncation, reason = "below the ring's size")]
-const fn place(number: u64, capacity: usize) -> usize {
-    (number & (capacity as u64 - 1)) as usize
+/// A queue pair that breaks tells of all that was posted.
+const fn entries(queue_pair: &Config) -> usize {
+    queue_pair.send_queue + queue_pair.receive_queue
 }
 
 /// The least timeout with which a queue pair goes on trying for so long: 4.096 µs times two to this power, for each try.
@@ -486,13 +462,6 @@ fn timeout_code(patience: Duration) -> u8 {
         .unwrap_or(TIMEOUT_MAX)
 }
 
-/// Names of requests and receives: what kind it is, and which.
-const RECEIVE: u64 = 1 << 63;
-/// The owner wants to hear of it.
-const OWNERS: u64 = 1 << 62;
-const NUMBER: u64 = OWNERS - 1;
-/// One request in so many is signalled.
-const SIGNAL_EVERY: u64 = 16;
 /// Longest request, bytes, that a device is asked to take inline: an order with its prefix, and room to spare.
 const INLINE_MAX: usize = 128;
 /// A session's device is asked so seldom, by two system calls.
