@@ -13,4 +13,5 @@ pub mod ltp;
 pub mod mold;
 pub mod native;
 pub mod roce;
+mod rtt;
 pub mod soup;

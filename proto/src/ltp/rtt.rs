@@ -1,5 +1,6 @@
-//! Round trips measured, and the retransmission timeout they give (the estimator of RFC 6298 section 2, with our bounds).
+//! The retransmission timeout that measured round trips give, within our bounds.
 
+use crate::rtt::RoundTrip;
 use types::Duration;
 
 /// Smoothed round trip and timeout towards one peer.
@@ -9,21 +10,18 @@ pub(super) struct Rtt {
     ceiling: Duration,
     /// How long the peer may hold back an acknowledgement.
     ack_delay: Duration,
-    /// `None` until the first sample.
-    smoothed: Option<Duration>,
-    variation: Duration,
+    round_trip: RoundTrip,
     /// Timeouts in a row.
     backoff: u32,
 }
 
 impl Rtt {
-    pub(super) const fn new(floor: Duration, ceiling: Duration) -> Self {
+    pub(super) fn new(floor: Duration, ceiling: Duration) -> Self {
         Self {
             floor,
             ceiling,
             ack_delay: Duration(0),
-            smoothed: None,
-            variation: Duration(0),
+            round_trip: RoundTrip::default(),
             backoff: 0,
         }
     }
@@ -36,18 +34,7 @@ impl Rtt {
 
     /// Takes in a round trip. Never one of a message that was transmitted twice: nobody knows which one was acknowledged.
     pub(super) fn sample(&mut self, round_trip: Duration) {
-        let sample = round_trip.0;
-        match self.smoothed {
-            None => {
-                self.smoothed = Some(round_trip);
-                self.variation = Duration(sample / 2);
-            }
-            Some(Duration(smoothed)) => {
-                // 1/4 and 1/8 are the weights of RFC 6298.
-                self.variation = Duration(self.variation.0 - self.variation.0 / 4 + smoothed.abs_diff(sample) / 4);
-                self.smoothed = Some(Duration(smoothed - smoothed / 8 + sample / 8));
-            }
-        }
+        self.round_trip.sample(round_trip);
     }
 
     /// Something was acknowledged: the peer is there, so the timeout need not back off.
@@ -66,9 +53,9 @@ impl Rtt {
 
     /// The timeout after a number of vain attempts.
     pub(super) fn backed_off(&self, attempts: u32) -> Duration {
-        let once = match self.smoothed {
+        let once = match self.round_trip.timeout() {
             None => self.ceiling.0.div_ceil(2),
-            Some(smoothed) => smoothed.0 + 4 * self.variation.0 + self.ack_delay.0,
+            Some(measured) => measured.0 + self.ack_delay.0,
         };
         let once = once.clamp(self.floor.0, self.ceiling.0);
         Duration((once << attempts.min(BACKOFF_MAX)).min(self.ceiling.0))

@@ -3,6 +3,7 @@
 use super::rate::RateConfig;
 use super::requester::Requester;
 use super::responder::Responder;
+use super::timeout::doubled;
 use super::wire::rnr_delay;
 use core::fmt;
 use types::Duration;
@@ -27,7 +28,8 @@ pub struct Config {
     pub ack_every: u32,
     /// How long executed requests may stay unacknowledged that did not ask.
     pub ack_delay: Duration,
-    /// How long to wait for an acknowledgement before all is sent again; doubled at each try in a row.
+    /// How long to wait for an acknowledgement before something is sent again, where round trips do not take longer; doubled at
+    /// each try in a row.
     pub timeout: Duration,
     /// The longest that may grow to.
     pub timeout_max: Duration,
@@ -137,13 +139,12 @@ impl Config {
         }
     }
 
-    /// The timeout after so many tries in a row.
+    /// The timeout after so many tries in a row, at least.
     pub(super) fn timeout_after(&self, retries: u8) -> Duration {
-        let doubled = self.timeout.0.saturating_mul(1 << retries.min(32));
-        Duration(doubled).min(self.timeout_max)
+        doubled(self.timeout, retries).min(self.timeout_max)
     }
 
-    /// How long a peer that has stopped answering is waited for before the queue pair breaks.
+    /// How long a peer that has stopped answering is waited for before the queue pair breaks, at least.
     #[must_use]
     pub fn patience(&self) -> Duration {
         let total = (0..=self.retry_limit)

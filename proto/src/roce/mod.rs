@@ -24,6 +24,7 @@ mod rate;
 mod region;
 mod requester;
 mod responder;
+mod timeout;
 pub mod wire;
 mod work;
 

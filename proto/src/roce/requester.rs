@@ -14,6 +14,7 @@ use super::config::Config;
 use super::counters::Counters;
 use super::psn;
 use super::region::Regions;
+use super::timeout::Timeout;
 use super::wire::{Acknowledgement, NakCode, Opcode, Packet, Reth, Syndrome, rnr_delay};
 use super::work::{Completion, Failure, Operation, PostError, SendRequest};
 use alloc::boxed::Box;
@@ -50,6 +51,7 @@ pub(super) struct Requester {
     response_lost_at: u64,
     /// When to send all again; never, where nothing is in flight.
     retry_at: Timestamp,
+    timeout: Timeout,
     retries: u8,
     /// Packets that may be in flight now: the settings' window, less after a loss. Each packet acknowledged lets one more
     /// go.
@@ -103,6 +105,7 @@ impl Requester {
             unasked: 0,
             response_lost_at: 0,
             retry_at: NEVER,
+            timeout: Timeout::new(&config),
             retries: 0,
             allowed: config.window,
             is_probing: false,
@@ -124,6 +127,7 @@ impl Requester {
         (self.unacked, self.next, self.highest, self.end) = (first, first, first, first);
         (self.reads, self.unasked, self.retries, self.rnr_retries) = (0, 0, 0, 0);
         (self.retry_at, self.rnr_until, self.response_lost_at) = (NEVER, Timestamp::NONE, 0);
+        self.timeout = Timeout::new(&self.config);
         (self.allowed, self.is_probing, self.failure) = (self.config.window, false, None);
     }
 
@@ -269,7 +273,7 @@ impl Requester {
                 )),
                 ..packet
             };
-            self.count_sent(end, counters);
+            self.count_sent(now, end, true, counters);
             packet.encode(out)
         } else {
             let is_first = self.next == first;
@@ -294,14 +298,14 @@ impl Requester {
                 payload: &memory[request.offset + at..][..length],
                 ..packet
             };
-            self.count_sent(self.next + 1, counters);
+            self.count_sent(now, self.next + 1, packet.ack_request, counters);
             packet.encode(out)
         };
         if self.next == end {
             self.sending += 1;
         }
         if self.retry_at == NEVER {
-            self.retry_at = now + self.config.timeout_after(self.retries);
+            self.retry_at = now + self.timeout.after(self.retries);
         }
         Some(length)
     }
@@ -318,8 +322,13 @@ impl Requester {
         is_due || is_window_full
     }
 
-    fn count_sent(&mut self, next: u64, counters: &mut Counters) {
-        counters.completer_retry_err += u64::from(self.next < self.highest);
+    /// The packets up to `next` leave.
+    fn count_sent(&mut self, now: Timestamp, next: u64, asks: bool, counters: &mut Counters) {
+        if self.next < self.highest {
+            counters.completer_retry_err += 1;
+        } else if asks {
+            self.timeout.on_asked(now, self.next);
+        }
         self.next = next;
         self.highest = self.highest.max(next);
     }
@@ -451,6 +460,7 @@ impl Requester {
         }
         self.allowed = (self.allowed + unacked - self.unacked).min(self.config.window);
         self.unacked = unacked;
+        self.timeout.on_answered(now, unacked);
         self.retries = 0;
         self.rnr_retries = 0;
         self.rnr_until = Timestamp::NONE;
@@ -461,7 +471,7 @@ impl Requester {
             self.seek(if was_probing { self.highest } else { unacked });
         }
         self.retry_at = if self.next > unacked {
-            now + self.config.timeout
+            now + self.timeout.after(0)
         } else {
             NEVER
         };
@@ -502,7 +512,7 @@ impl Requester {
         }
         self.retries += 1;
         self.go_back(from);
-        self.retry_at = now + self.config.timeout_after(self.retries);
+        self.retry_at = now + self.timeout.after(self.retries);
     }
 
     fn wait_for_receive(&mut self, now: Timestamp, from: u64, code: u8, counters: &mut Counters) {

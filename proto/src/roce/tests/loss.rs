@@ -91,6 +91,35 @@ fn a_peer_that_is_slow_and_lost_nothing_is_sent_one_packet_a_timeout_and_not_eve
 }
 
 #[test]
+fn a_peer_that_always_takes_longer_than_the_timeout_is_sent_something_again_once() {
+    let mut pair = Pair::new(Config {
+        ack_every: 1,
+        ..config()
+    });
+    for id in 0..40 {
+        pair.ends[B].receive(receive(id, 20));
+        pair.ends[A].post(send(id, 20));
+        let due = pair.now + Duration::from_micros(400);
+        let mut packets = pair.ends[A].transmit(pair.now);
+        while let Some(at) = pair.ends[A].pair.poll_timeout()
+            && at < due
+        {
+            pair.now = at;
+            packets.extend(pair.ends[A].transmit(pair.now));
+        }
+        pair.now = due;
+        for (from, packets) in [(A, packets), (B, Vec::new())] {
+            let late = pair.ends[from].transmit(pair.now);
+            for bytes in packets.into_iter().chain(late) {
+                pair.deliver(&Sent { from, bytes }, false);
+            }
+        }
+    }
+    all_arrived(&pair, 40);
+    assert_eq!(pair.ends[A].pair.counters().local_ack_timeout_err, 1);
+}
+
+#[test]
 fn a_peer_that_is_slow_and_says_piece_by_piece_how_far_it_is_is_sent_nothing_more_again() {
     let mut pair = Pair::new(Config {
         ack_every: 4,
