@@ -129,7 +129,6 @@ impl LinkStanding {
         let view = &self.view;
         let state = if self.is_overrun { "overrun" } else { view.state.name() };
         let numbers = view.numbers().into_iter();
-        let counters = view.counters.rows().into_iter();
         LinkReply {
             shard: shard.0,
             venue,
@@ -147,7 +146,7 @@ impl LinkStanding {
             credits_used: self.credits_used,
             cancel_reserve: self.cancel_reserve.map(|places| places as u64),
             numbers: numbers.map(|(name, number)| (name.to_owned(), number)).collect(),
-            counters: counters.map(|(name, count)| (name.to_owned(), count)).collect(),
+            counters: view.counts().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
     }
 }

@@ -341,6 +341,7 @@ impl<D: Datagram> Link for LtpLink<D> {
             credits: connection.credits(),
             refused: self.refused,
             counters: self.counters(),
+            roce: None,
         }
     }
 }

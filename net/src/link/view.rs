@@ -40,6 +40,8 @@ pub struct LinkView {
     pub refused: Option<RefusedPeer>,
     /// What it did since it was built.
     pub counters: LinkCounters,
+    /// What RoCEv2 in user space counts beside that.
+    pub roce: Option<proto::roce::Counters>,
 }
 
 /// Where a link stands.
@@ -132,12 +134,17 @@ impl LinkView {
         ]
     }
 
+    /// All that is counted, by name, in the order in which it is shown.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let roce = self.roce.iter().flat_map(proto::roce::Counters::rows);
+        self.counters.rows().into_iter().chain(roce)
+    }
+
     /// All numbers and counters in one line.
     #[must_use]
     pub fn figures(&self) -> String {
         let numbers = self.numbers().into_iter();
-        let counters = self.counters.rows().into_iter();
-        let all = numbers.chain(counters.map(|(name, count)| (name, Some(count))));
+        let all = numbers.chain(self.counts().map(|(name, count)| (name, Some(count))));
         let shown =
             all.map(|(name, number)| number.map_or_else(|| format!("{name}=-"), |number| format!("{name}={number}")));
         shown.collect::<Vec<_>>().join(" ")

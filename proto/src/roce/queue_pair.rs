@@ -184,6 +184,12 @@ impl QueuePair {
         }
     }
 
+    /// A packet came whose check was wrong.
+    pub const fn on_damaged(&mut self) {
+        self.counters.rcvd_pkts += 1;
+        self.counters.rx_icrc_encapsulated += 1;
+    }
+
     fn on_notification(&mut self, now: Timestamp) {
         match &mut self.rate {
             Some(rate) => {

@@ -4,7 +4,7 @@ use super::config::RoceLinkConfig;
 use super::random::Random;
 use crate::error::SetupError;
 use crate::link::{DownReason, LinkCounters};
-use proto::roce::{Completion, PostError, ReceiveRequest, SendRequest};
+use proto::roce::{Completion, Counters, PostError, ReceiveRequest, SendRequest};
 use std::fmt::Debug;
 use std::io;
 use types::Timestamp;
@@ -74,6 +74,11 @@ pub trait Backend: Debug + Sized {
 
     /// Adds what it counts itself.
     fn count(&self, counters: &mut LinkCounters);
+
+    /// What the protocol counts. `None`: a device does.
+    fn roce_counters(&self) -> Option<Counters> {
+        None
+    }
 
     /// The number in the arena at `at`.
     fn number(&self, at: usize) -> u64;

@@ -655,6 +655,7 @@ impl<B: Backend> Link for RoceLink<B> {
             credits: None,
             refused: self.refused,
             counters: self.counters(),
+            roce: self.backend.roce_counters(),
         }
     }
 }

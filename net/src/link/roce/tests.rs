@@ -6,6 +6,7 @@ use crate::link::LinkEnd;
 use proto::roce::wire::{NakCode, Opcode, Packet, Reth};
 use proto::roce::{Operation, Path, Remote, wire};
 use socket::{Header, RoceSocket};
+use std::collections::HashSet;
 use std::net::{IpAddr, UdpSocket};
 use types::Duration;
 
@@ -170,7 +171,7 @@ fn pass_both_ways(mut pair: Loop) {
     );
     assert_eq!((counters.ups, counters.malformed), (1, 0));
     assert_eq!(
-        pair.end(VENUE).roce_counters().send_rnr_err,
+        pair.end(VENUE).view().roce.unwrap().send_rnr_err,
         0,
         "a receive is always posted"
     );
@@ -689,13 +690,21 @@ fn a_forged_packet_that_means_nothing_changes_nothing() {
     pair.until_received(VENUE, 40);
     assert_eq!(pair.messages[VENUE], messages(0..40));
     assert_eq!(pair.events, [[LinkEvent::Up], [LinkEvent::Up]]);
-    let roce = pair.end(VENUE).roce_counters();
+    let roce = pair.end(VENUE).view().roce.unwrap();
     assert_eq!(
         pair.end(VENUE).counters().malformed,
         2,
         "the damaged one and the one for nobody"
     );
     assert!(roce.duplicate_request >= 1 && roce.out_of_seq_request >= 1, "{roce:?}");
+    assert_eq!(roce.rx_icrc_encapsulated, 1);
+    let figures = pair.end(VENUE).view().figures();
+    assert!(
+        figures.contains(" malformed=2 ") && figures.contains(" rx_icrc_encapsulated=1 "),
+        "{figures}"
+    );
+    let names: HashSet<_> = pair.end(VENUE).view().counts().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), pair.end(VENUE).view().counts().count(), "no name twice");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use super::ring::PREFIX;
 use crate::error::SetupError;
 use crate::link::{DownReason, LinkCounters};
 use proto::roce::{
-    Access, Attributes, Completion, Failure, Identification, Path, PostError, QueuePair, ReceiveRequest, Region,
-    Regions, SendRequest,
+    Access, Attributes, Completion, Counters, Failure, Identification, Path, PostError, QueuePair, ReceiveRequest,
+    Region, Regions, SendRequest,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -142,7 +142,7 @@ impl Backend for UserSpace {
                 self.pair
                     .on_packet(now, packet, arrived.is_marked, &self.regions, &mut self.memory);
             }
-            None => counters.malformed += 1,
+            None => self.pair.on_damaged(),
         }
         Ok(true)
     }
@@ -169,8 +169,12 @@ impl Backend for UserSpace {
         counters.duplicates = roce.duplicate_request;
         counters.naks_sent = roce.out_of_seq_request;
         counters.naks_received = roce.rcvd_seq_err;
-        counters.malformed += roce.malformed + self.port.dropped();
+        counters.malformed += roce.malformed + roce.rx_icrc_encapsulated + self.port.dropped();
         counters.impossible = roce.resp_false + roce.resp_invalid_request + roce.resp_remote_access_errors;
+    }
+
+    fn roce_counters(&self) -> Option<Counters> {
+        Some(self.pair.counters())
     }
 
     fn number(&self, at: usize) -> u64 {
@@ -226,11 +230,3 @@ const fn down_reason(failure: Failure) -> DownReason {
 
 /// Where a ring is in its peer's eyes: there is no address space to be shown, and any number does.
 const RING_ADDRESS: u64 = 0x1000;
-
-impl super::RoceLink<UserSpace> {
-    /// The protocol's own counts, finer than [`Link::counters`](crate::link::Link::counters).
-    #[must_use]
-    pub const fn roce_counters(&self) -> proto::roce::Counters {
-        self.backend.pair.counters()
-    }
-}

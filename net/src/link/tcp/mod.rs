@@ -630,6 +630,7 @@ impl Link for TcpLink {
             credits: None,
             refused: self.refused,
             counters: self.counters,
+            roce: None,
         }
     }
 }
