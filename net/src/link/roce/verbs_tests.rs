@@ -7,7 +7,9 @@ use crate::allocation::allocations;
 use crate::link::{AnyLink, LinkConfig};
 use proto::roce::wire::NakCode;
 use proto::roce::{Operation, Remote};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
+use std::io::Read;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -505,6 +507,32 @@ fn the_path_of_a_message_allocates_nothing_here() {
         assert_eq!(count, 0, "{operation:?}");
     }
 }
+
+#[test]
+#[ignore = "wants RDMA devices: .ci/extended rocev2"]
+fn packets_have_the_code_point_of_the_config() {
+    const UDP: u8 = 17;
+    let wire = Socket::new(
+        Domain::PACKET,
+        Type::DGRAM,
+        Some(Protocol::from(i32::from(ETH_P_IP.to_be()))),
+    )
+    .unwrap();
+    wire.set_nonblocking(true).unwrap();
+    let mut bed = Bed::new(OVER_TCP, RoceOperation::Write);
+    bed.stream(10);
+    let (mut packet, mut seen) = ([0; 4096], 0);
+    while let Ok(length) = (&wire).read(&mut packet) {
+        let port = u16::from_be_bytes([packet[22], packet[23]]);
+        if length > 24 && packet[0] == 0x45 && packet[9] == UDP && port == 4_791 {
+            assert_eq!(packet[1], 26 << 2 | port::ECN_CAPABLE);
+            seen += 1;
+        }
+    }
+    assert!(seen >= 20, "{seen}");
+}
+
+const ETH_P_IP: u16 = 0x0800;
 
 /// Whether packets are lost.
 fn loses() -> bool {
