@@ -51,7 +51,10 @@ impl Workload {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (header, records) = bytes.split_at_checked(32)?;
         let books = u32::from_le_bytes(header[12..16].try_into().ok()?) as usize;
-        if !(1..=MAX_BOOKS).contains(&books) || &header[..8] != b"LOBEVT01" || records.len() % 32 != 0 {
+        let count = u64::from_le_bytes(header[16..24].try_into().ok()?);
+        // What is cut off between two records shows in the count alone.
+        let whole = records.len() % 32 == 0 && (records.len() / 32) as u64 == count && count > 0;
+        if header[..12] != *b"LOBEVT01\x01\0\0\0" || !(1..=MAX_BOOKS).contains(&books) || !whole {
             return None;
         }
         let events = records.chunks_exact(32).map(Event::parse).collect::<Option<_>>()?;
@@ -69,12 +72,16 @@ impl Event {
                 id,
                 book: BookIndex(u32::from_le_bytes(record[8..12].try_into().ok()?)),
                 owner: OwnerId::NONE,
-                side: if record[13] == b'B' { Side::Buy } else { Side::Sell },
+                side: match record[13] {
+                    b'B' => Side::Buy,
+                    b'S' => Side::Sell,
+                    _ => return None,
+                },
                 order_type: OrderType::Limit,
-                time_in_force: if record[14] == 0 {
-                    TimeInForce::Day
-                } else {
-                    TimeInForce::ImmediateOrCancel
+                time_in_force: match record[14] {
+                    0 => TimeInForce::Day,
+                    1 => TimeInForce::ImmediateOrCancel,
+                    _ => return None,
                 },
                 price,
                 quantity,
