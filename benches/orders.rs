@@ -5,7 +5,7 @@
 //! instruments, only with the cache misses that their tables bring. `even` draws accounts and instruments evenly, so that
 //! with many of them nearly every table is touched where it is cold; `hot` draws nine of ten from a few, as a market does.
 //! The firm has no limits but those that must be there (`none`), or every one there is (`all`): what all cost more is in the
-//! last columns, taken in turns with none.
+//! last columns, taken in turns with none. The tables lie in huge pages where there are any, as the gateway's do.
 //!
 //! Instructions are counted with callgrind, of what is between an order and its acceptance, shared limits included:
 //!
@@ -168,6 +168,9 @@ impl Firm {
             shared.count_firm(&Stake::NONE);
         }
         let mut orders = Orders::new(&config).expect("the config is sound");
+        if let Err(error) = net::huge_pages::gather() {
+            eprintln!("no huge pages: {error}");
+        }
         orders.on_venue_up(VenueId(0));
         let mut firm = Self {
             orders,
