@@ -468,6 +468,8 @@ owner = 1
 max_open_orders = 1_000
 resend_messages = 65_536
 send_buffer_bytes = 1_048_576
+[risk]
+mark_every_ms = 1_000
 [risk.classes.default]
 max_quantity_lots = 1_000
 max_notional = "1000000"

@@ -567,6 +567,8 @@ max_quantity_lots = 10_000
 max_notional = "5000000"
 max_open_orders = 10_000
 max_open_notional = "500000000"
+[risk]
+mark_every_ms = 1_000
 [risk.classes.default]
 max_quantity_lots = 1_000
 max_notional = "1000000"

@@ -113,6 +113,21 @@ fn a_gateway_without_a_limit_does_not_start() {
             ("collar = { basis_points = 1000 }\n", "", &["collar"]),
             ("reference_max_age_ms = 60_000\n", "", &["reference_max_age_ms"]),
             ("market_orders = true\n", "", &["market_orders"]),
+            (
+                "mark_every_ms = 1_000",
+                "",
+                &["risk.mark_every_ms is missing", "[risk]", "max_loss"],
+            ),
+            (
+                "mark_every_ms = 1_000",
+                "mark_every_ms = 0",
+                &["risk.mark_every_ms = 0", "1 to 3600000"],
+            ),
+            (
+                "mark_every_ms = 1_000",
+                "mark_every_ms = 3_600_001",
+                &["risk.mark_every_ms = 3600001"],
+            ),
             ("open_orders = 65_536\npositions", "positions", &["open_orders"]),
         ],
     );

@@ -598,7 +598,9 @@ resend_messages = 65_536
 send_buffer_bytes = 1_048_576
 "#;
 
-const RISK: &str = r#"[risk.classes.default]
+const RISK: &str = r#"[risk]
+mark_every_ms = 1_000
+[risk.classes.default]
 max_quantity_lots = 10_000
 max_notional = "100000000"
 collar = { basis_points = 1000 }

@@ -149,7 +149,9 @@ window_messages = 4096
 cancel_reserve_messages = 512
 heartbeat_ms = 10
 dead_after_ms = 1000
-{more}[risk.classes.default]
+{more}[risk]
+mark_every_ms = 1_000
+[risk.classes.default]
 max_quantity_lots = 10_000
 max_notional = "100000000"
 collar = {{ basis_points = 1000 }}

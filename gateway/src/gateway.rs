@@ -12,6 +12,7 @@ use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
 use crate::limits::{MAX_PENDING_LOGONS, RECALL_PORTION};
 use crate::live::{CancelReserve, Live, VenueSent};
+use crate::marks::Marks;
 use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
 use crate::references::References;
@@ -422,6 +423,7 @@ impl PreparedShard {
             live,
             clients,
             control,
+            marks: Marks::new(config.mark_every),
             status,
             schedule: Schedule::default(),
             _seekers: seekers,

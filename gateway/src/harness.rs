@@ -10,6 +10,7 @@ use crate::crossing::{self, Content, Crossing, Lane};
 use crate::gateway::Begin;
 use crate::limits::{JOURNAL_RESERVE_BYTES, RECALL_PORTION};
 use crate::live::{CancelReserve, Live, VenueSent};
+use crate::marks::Marks;
 use crate::recall::{self, Seeker};
 use crate::record::Record;
 use crate::references::References;
@@ -29,6 +30,7 @@ use types::{
 pub struct Harness {
     shard: Shard,
     live: Live<Held>,
+    marks: Marks,
     references: References,
     seeker: Seeker,
     /// From the second shard on.
@@ -92,6 +94,7 @@ impl Harness {
         let mut harness = Self {
             shard: recovered.shard,
             live,
+            marks: Marks::new(config.mark_every),
             references,
             seeker,
             others,
@@ -149,12 +152,13 @@ impl Harness {
             .is_some_and(|output| output.is_closing)
     }
 
-    /// What a turn does besides messages: books that held orders watch, timers and waiting orders that are due, and what is
+    /// What a turn does besides messages: books that held orders watch, marks of positions, timers and waiting orders that are due, and what is
     /// looked up in the journal. Returns whether there was anything.
     pub fn turn(&mut self) -> bool {
         let mut is_busy = self.seeker.turn();
         is_busy |= recall::turn(&mut self.shard, &mut self.live);
         is_busy |= books::turn(&mut self.shard, &mut self.live);
+        is_busy |= self.marks.turn(&mut self.shard, &mut self.live);
         if let Some((due, session)) = self.shard.next_timer()
             && due <= self.live.now
             && self.live.clients.has_room(session)

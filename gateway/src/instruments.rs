@@ -99,7 +99,8 @@ impl Instruments {
     }
 }
 
-fn reference(bbo: &Bbo) -> Reference {
+/// The prices of a book, see [`Instruments::reference`].
+pub(crate) fn reference(bbo: &Bbo) -> Reference {
     let (bid, ask) = (bbo.bid, bbo.ask);
     let price = match (bid.quantity.is_zero(), ask.quantity.is_zero()) {
         (false, false) => Price(bid.price.0.midpoint(ask.price.0)),

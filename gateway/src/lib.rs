@@ -25,6 +25,7 @@ mod instruments;
 pub mod limits;
 mod line_limit;
 mod live;
+mod marks;
 pub mod memory;
 mod outbox;
 mod outside;

@@ -66,6 +66,13 @@ pub const MAX_CROSSINGS_A_TURN: usize = 16;
 /// Instruments whose books are looked at in one turn for the orders that a shard holds.
 pub const MAX_BOOKS_A_TURN: u32 = 32;
 
+/// Positions that are looked at in one turn for a price that is another than their mark. An order that came meanwhile waits for
+/// them.
+pub const MAX_MARKS_A_TURN: u32 = 8;
+
+/// Longest time between two rounds over the positions, milliseconds: an hour.
+pub const MAX_MARK_EVERY_MS: u64 = 3_600_000;
+
 /// Native clients of one shard that come in over links of their own. Every turn looks at each of their sockets.
 pub const MAX_CLIENT_LINKS: usize = 16;
 

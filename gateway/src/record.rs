@@ -14,11 +14,11 @@ pub use crate::config_limits::decode as decode_limits;
 use crate::control::Order;
 use crate::crossing::Lane;
 use crate::door::Binding;
-use orders::LimitScope;
+use orders::{LimitScope, Mark};
 use proto::journal::Kind;
 use types::{
-    Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay,
-    VenueId,
+    AccountId, Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp,
+    TradingDay, VenueId,
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
@@ -99,6 +99,8 @@ pub enum Record<'a> {
     },
     /// See [`Kind::BookMove`].
     BookMoved { instrument: InstrumentId, bbo: Bbo },
+    /// See [`Kind::Mark`].
+    Marked(Mark),
     /// See [`Kind::Refusal`].
     Refused {
         /// As above.
@@ -226,6 +228,11 @@ impl<'a> Record<'a> {
                 instrument: InstrumentId(fields.u32()?),
                 bbo: fields.bbo()?,
             },
+            Kind::Mark => Self::Marked(Mark {
+                account: AccountId(fields.u32()?),
+                instrument: InstrumentId(fields.u32()?),
+                price: fields.price()?,
+            }),
             Kind::Refusal => Self::Refused {
                 asked: fields.u32()?,
                 reason: Reason::from_u16(fields.u16()?)?,
@@ -317,6 +324,15 @@ impl<'a> Record<'a> {
                 (Kind::ReferencePrice, head.u32(asked).u32(instrument.0).bbo(&bbo), &[])
             }
             Self::BookMoved { instrument, bbo } => (Kind::BookMove, head.u32(instrument.0).bbo(&bbo), &[]),
+            Self::Marked(Mark {
+                account,
+                instrument,
+                price,
+            }) => (
+                Kind::Mark,
+                head.u32(account.0).u32(instrument.0).put(price.0.to_le_bytes()),
+                &[],
+            ),
             Self::Refused { asked, reason } => (Kind::Refusal, head.u32(asked).u16(reason as u16), &[]),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
             Self::ClientHeld { session, message } => (Kind::ClientHeld, head.u16(session.0), message),
@@ -458,7 +474,7 @@ mod tests {
     use crate::control::Action;
     use orders::{KillScope, Limit, LimitValue};
     use proptest::prelude::*;
-    use types::{AccountId, LimitClass, Notional};
+    use types::{LimitClass, Notional};
 
     const fn controlled(number: u64, action: Action) -> Record<'static> {
         Record::Controlled(Order {
@@ -547,6 +563,11 @@ mod tests {
                 instrument: InstrumentId(8),
                 bbo,
             },
+            Record::Marked(Mark {
+                account: AccountId(4),
+                instrument: InstrumentId(8),
+                price: Price(5),
+            }),
             Record::Refused {
                 asked: u32::MAX,
                 reason: Reason::VenueFull,

@@ -282,6 +282,7 @@ impl Recovered {
                 shard.on_shard_message(now, message, replay);
             }
             Record::BookMoved { instrument, bbo } => shard.on_book(now, instrument, &bbo, replay),
+            Record::Marked(mark) => shard.on_mark(now, &mark, replay),
             Record::Controlled(order) => shard.on_control(now, &order, replay),
             Record::DayRolled { day } => {
                 self.day = day;

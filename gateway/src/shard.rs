@@ -14,19 +14,21 @@ use crate::crossing::{self, Content};
 use crate::door::Binding;
 use crate::effects::{Destination, Effects, Purpose};
 use crate::filter::Filter;
-use crate::instruments::Instruments;
+use crate::instruments::{self, Instruments};
 use crate::limits::{MAX_QUEUED_A_TURN, MAX_VENUES};
 use crate::outside::Outside;
 use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
 use net::SetupError;
-use orders::{AccountPlace, ForVenue, Orders, QueuedVerdict, Report, Routed, Sink, Stake, WaitingVerdict};
+use orders::{
+    AccountPlace, ForVenue, Mark, Orders, QueuedVerdict, Reference, Report, Routed, Sink, Stake, WaitingVerdict,
+};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
-    CancelOrder, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId, OrderStatusRequest, Reason,
-    ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId,
+    Bbo, CancelOrder, ExecType, InstrumentId, MassCancel, MassStatusRequest, NewOrder, OrderId, OrderStatusRequest,
+    Reason, ReplaceOrder, Request, SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId,
 };
 
 /// The state of one shard.
@@ -494,6 +496,25 @@ impl Shard {
             None => self.counters.malformed_crossings += 1,
         }
         self.send_waiting(now, effects);
+    }
+
+    /// The mark that the position in a place should have by now, when it has another; see [`Orders::mark_due`]. `book` has the
+    /// newest book of an instrument.
+    pub(crate) fn mark_due(
+        &self,
+        now: Timestamp,
+        place: u32,
+        book: impl FnOnce(InstrumentPlace) -> Option<Bbo>,
+    ) -> Option<Mark> {
+        self.orders.mark_due(now, place, |instrument| {
+            book(self.instruments.place(instrument)).map_or(Reference::NONE, |bbo| instruments::reference(&bbo))
+        })
+    }
+
+    /// A position is valued at another price.
+    pub fn on_mark<E: Effects>(&mut self, now: Timestamp, mark: &Mark, effects: &mut E) {
+        let (orders, mut reports) = self.reports(now, effects);
+        orders.mark(mark, &mut reports);
     }
 
     /// A new trading day: day orders end, numbers and daily limits start anew.

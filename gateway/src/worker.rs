@@ -9,6 +9,7 @@ use crate::crossing::Lane;
 use crate::executor::Component;
 use crate::limits::{MAX_CROSSINGS_A_TURN, MAX_VENUE_MESSAGES_A_TURN, REPORTS_RESERVED_AN_INPUT};
 use crate::live::Live;
+use crate::marks::Marks;
 use crate::recall;
 use crate::record::Record;
 use crate::shard::Shard;
@@ -26,6 +27,7 @@ pub(crate) struct Worker<L> {
     pub(crate) live: Live<L>,
     pub(crate) clients: Clients,
     pub(crate) control: control::Desk,
+    pub(crate) marks: Marks,
     pub(crate) status: Arc<Status>,
     pub(crate) schedule: Schedule,
     /// Looks up for all shards what sessions no longer hold; kept as long as one of them runs.
@@ -44,6 +46,7 @@ impl<L: Link> Component for Worker<L> {
             }
             is_busy |= self.crossings();
             is_busy |= books::turn(&mut self.shard, &mut self.live);
+            is_busy |= self.marks.turn(&mut self.shard, &mut self.live);
             is_busy |= self.timers();
             is_busy |= self.waiting();
             is_busy |= recall::turn(&mut self.shard, &mut self.live);

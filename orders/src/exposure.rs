@@ -31,13 +31,15 @@ pub struct Exposure {
     pub bought_notional: Notional,
     /// What they brought together, 1e-9.
     pub sold_notional: Notional,
-    /// What the position is valued at, 1e-9: the reference price when the account last had an order checked here, or the price
-    /// of its last trade, whichever was later. 0 when there was neither.
+    /// What the position is valued at, 1e-9: the reference price when the account last had an order checked here, the price of
+    /// its last trade, or what it was last [marked](crate::Mark) at, whichever was latest. 0 when there was none of them.
     pub mark: Price,
     /// What it takes of the account's limits by its value.
     pub(crate) stake: Stake,
     /// Whose it is: the account's index.
     pub(crate) account: u32,
+    /// What in: the instrument's index.
+    pub(crate) instrument: u32,
     /// Of the instrument.
     pub(crate) lot_size: u32,
 }
@@ -103,6 +105,7 @@ impl Positions {
         let entry = u32::try_from(self.index.length()).unwrap_or(NIL);
         self.entries[entry as usize] = Exposure {
             account,
+            instrument,
             lot_size,
             ..Exposure::default()
         };
@@ -123,6 +126,11 @@ impl Positions {
     #[inline]
     pub(crate) const fn entry_mut(&mut self, entry: u32) -> &mut Exposure {
         &mut self.entries[entry as usize]
+    }
+
+    /// The entry; `None` for [`NIL`].
+    pub(crate) fn get_mut(&mut self, entry: u32) -> Option<&mut Exposure> {
+        self.entries.get_mut(entry as usize)
     }
 
     /// The entries in use.
@@ -148,6 +156,12 @@ impl Positions {
 }
 
 impl Exposure {
+    /// Whether anything is held or open, so that its value goes with the price.
+    #[inline]
+    pub(crate) fn has_value(&self) -> bool {
+        self.bought != self.sold || !self.open_buy.is_zero() || !self.open_sell.is_zero()
+    }
+
     /// What it takes of limits by its value: with all open orders of one side and none of the other.
     #[inline]
     pub(crate) fn value(&self) -> Stake {

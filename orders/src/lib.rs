@@ -35,6 +35,7 @@ mod limit_value;
 mod limits;
 mod list;
 mod map;
+mod mark;
 mod modes;
 mod number;
 mod order;
@@ -74,6 +75,7 @@ pub use limits::{
     BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX,
     RESTRICTED_CLASSES_MAX,
 };
+pub use mark::Mark;
 pub use order::{OrderState, OrderView};
 pub use order_types::{Handling, OrderTypes};
 pub use queue::{Queued, QueuedVerdict};

@@ -183,22 +183,26 @@ pub(crate) fn market_price(
     reference: &Reference,
     is_fresh: bool,
 ) -> Result<Price, Reason> {
-    let limits = &instrument.limits;
-    let price = match limits.reference {
-        ReferenceChoice::Mid => reference.price,
-        ReferenceChoice::Last => reference.last,
-        ReferenceChoice::Master => Price::NULL,
-    };
-    if price.0 > 0 && is_fresh {
+    if let Some(price) = fresh_price(instrument, reference, is_fresh) {
         return Ok(price);
     }
-    let may_use_master =
-        limits.reference == ReferenceChoice::Master || limits.missing_reference == MissingReference::UseMaster;
+    let may_use_master = instrument.limits.missing_reference == MissingReference::UseMaster;
     if may_use_master && instrument.reference_price.0 > 0 {
         Ok(instrument.reference_price)
     } else {
         Err(Reason::NoReferencePrice)
     }
+}
+
+/// The price that the limits choose, while it is fresh; the master's always is.
+#[inline]
+pub(crate) fn fresh_price(instrument: &InstrumentState, reference: &Reference, is_fresh: bool) -> Option<Price> {
+    let (price, is_fresh) = match instrument.limits.reference {
+        ReferenceChoice::Mid => (reference.price, is_fresh),
+        ReferenceChoice::Last => (reference.last, is_fresh),
+        ReferenceChoice::Master => (instrument.reference_price, true),
+    };
+    (price.0 > 0 && is_fresh).then_some(price)
 }
 
 /// Basis points in one.

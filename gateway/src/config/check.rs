@@ -5,8 +5,8 @@ use super::{
     SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, prefilter, raw, risk, sessions, structure::Structure, tls,
 };
 use crate::limits::{
-    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_REPORT_LENGTH,
-    MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
+    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_MARK_EVERY_MS,
+    MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
@@ -93,6 +93,7 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
         prefilter,
         dictionaries,
         crossing_messages,
+        mark_every: mark_every(raw.risk.mark_every_ms)?,
         orders,
         order_table_bytes,
         structure: Structure::default(),
@@ -352,6 +353,20 @@ fn crossing_messages(count: usize, shards: usize) -> Result<usize, ConfigError> 
         )));
     }
     Ok(count)
+}
+
+/// How often positions are valued anew. An operator may set a limit by their value at any time, so it is always said.
+fn mark_every(ms: Option<u64>) -> Result<Duration, ConfigError> {
+    match ms {
+        Some(ms) if (1..=MAX_MARK_EVERY_MS).contains(&ms) => Ok(Duration::from_millis(ms)),
+        said => Err(ConfigError(format!(
+            "{}: write mark_every_ms = MILLISECONDS into [risk], 1 to {MAX_MARK_EVERY_MS}: how often positions of accounts with \
+             max_gross_notional, max_net_notional or max_loss are valued at the market's price",
+            said.map_or("risk.mark_every_ms is missing".to_owned(), |ms| format!(
+                "risk.mark_every_ms = {ms}"
+            )),
+        ))),
+    }
 }
 
 /// What the order logic of `shard` is told.

@@ -34,7 +34,7 @@ use std::sync::Arc;
 pub use structure::Structure;
 pub(crate) use tls::Fingerprint;
 
-use types::{AccountId, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
+use types::{AccountId, Duration, Instrument, InstrumentId, SessionId, ShardId, TradingDay, VenueId};
 
 /// A config that was checked: every name is resolved, every number is in its range.
 #[derive(Clone, Debug)]
@@ -69,6 +69,8 @@ pub struct Config {
     pub dictionaries: Dictionaries,
     /// Messages that a ring between two shards holds.
     pub crossing_messages: usize,
+    /// How often positions are valued anew: from the begin of one round over those of a shard to that of the next.
+    pub mark_every: Duration,
     /// What the order logic of each shard is told, by [`ShardId`].
     pub orders: Vec<OrdersConfig>,
     /// Bytes that the order logic of all shards allocates for its tables.

@@ -352,6 +352,8 @@ pub(super) enum SelfMatch {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Risk {
+    /// From one look at all positions for a new price to the next.
+    pub(super) mark_every_ms: Option<u64>,
     pub(super) classes: BTreeMap<String, LimitClass>,
     /// By symbol: limits in the place of the class's, by name.
     #[serde(default)]

@@ -82,6 +82,8 @@ owner = 2
 max_open_orders = 100
 resend_messages = 256
 send_buffer_bytes = 65_536
+[risk]
+mark_every_ms = 1_000
 [risk.classes.default]
 max_quantity_lots = 500
 max_notional = "100000"

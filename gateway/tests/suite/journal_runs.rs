@@ -17,14 +17,16 @@ use types::{
     Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay, VenueId,
 };
 
-/// Both sessions cross; the native one's orders are too fast now and then, cancel own ones, and go to two venues by account.
-const PARTS: [(&str, &str); 5] = [
+/// Both sessions cross; the native one's orders are too fast now and then, cancel own ones, and go to two venues by account,
+/// one of which has a limit of the loss.
+const PARTS: [(&str, &str); 6] = [
     ("[[accounts]]\n", OTHER_VENUE),
     (
         "[[accounts]]\nid = 1\n",
         "[[accounts]]\nid = 2\nmax_quantity_lots = 1_000\nmax_notional = \"1000000\"\nmax_open_orders = 100\n\
-         max_open_notional = \"1000000\"\n[[accounts]]\nid = 1\n",
+         max_open_notional = \"1000000\"\nmax_loss = \"1000\"\n[[accounts]]\nid = 1\n",
     ),
+    ("mark_every_ms = 1_000", "mark_every_ms = 10"),
     (
         "accounts = [1]\nowner = 2\n",
         "accounts = [1, 2]\nowner = 2\ncrossing = true\nself_match = \"cancel_oldest\"\nmax_orders_per_second = 200\n\

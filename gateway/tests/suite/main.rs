@@ -15,6 +15,7 @@ mod held;
 mod hours;
 mod journal_runs;
 mod late;
+mod marks;
 mod native;
 mod no_alloc;
 mod orders;

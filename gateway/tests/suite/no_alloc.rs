@@ -5,6 +5,7 @@ use crate::first_stage;
 use crate::fix::{Logon, order};
 use crate::fixture::{ALFA, FIX, Fixture, NATIVE, VENUE, alfa, buy, config_with_venue};
 use crate::held;
+use crate::marks;
 use gateway::executor::Component;
 use gateway::gateway::Gateway;
 use latency::Recorder;
@@ -90,6 +91,25 @@ fn the_allocator_notices_an_allocation() {
     assert_eq!(allocations(|| {}), 0);
     let count = allocations(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(100))));
     assert_eq!(count, 2, "one asked for, one given back");
+}
+
+#[test]
+fn marks_allocate_nothing() {
+    let mut fixture = Fixture::changed(&[marks::LOSS]);
+    fixture.native(&Request::New(buy(1)));
+    let count = allocations(|| {
+        for _ in 0..100 {
+            fixture.now = fixture.now + types::Duration::from_secs(1);
+            let mut book = alfa(fixture.now);
+            book.bid.price = Price(book.bid.price.0 - i64::try_from(fixture.now.0 % 7_000_000_000).expect("small"));
+            fixture.shard.set_now(fixture.now);
+            fixture.shard.price(ALFA, &book);
+            fixture.shard.turn();
+        }
+    });
+    assert_eq!(count, 0);
+    let marked = fixture.shard.shard().orders().exposure(buy(1).account, ALFA);
+    assert!(marked.is_some_and(|one| one.mark != buy(1).price), "{marked:?}");
 }
 
 #[test]

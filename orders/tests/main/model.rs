@@ -228,6 +228,11 @@ impl Model {
                 last,
                 lots,
             } => self.book(instrument, [bid, bid + spread], last, lots),
+            &Step::Mark {
+                instrument,
+                ticks,
+                is_fresh,
+            } => self.mark_all(INSTRUMENTS[instrument], ticks, is_fresh),
             &Step::Later { ms } => self.now = self.now + Duration::from_millis(ms),
             &Step::SessionLost { session } => {
                 self.orders.on_session_lost(SESSIONS[session]);

@@ -1,10 +1,11 @@
 //! Positions at their value, gross, net and lost; and the switch that lets only reducing orders pass.
 
 use crate::fixture::*;
-use orders::{AccountPlace, KillScope, Need, Orders, Reference, Stake, Stop};
+use orders::{AccountPlace, KillScope, Mark, MissingReference, Need, Orders, Reference, ReferenceChoice, Stake, Stop};
 use proptest::prelude::*;
 use types::{
-    AccountId, ClientOrderId, ExecType, NewOrder, Price, Quantity, Reason, Side, TimeInForce, TradingDay, VenueId,
+    AccountId, ClientOrderId, ExecType, NewOrder, Price, Quantity, Reason, Side, TimeInForce, Timestamp, TradingDay,
+    VenueId,
 };
 
 /// One lot of ALPHA at 1.00, 1e-4.
@@ -132,6 +133,108 @@ fn gains_and_losses_of_the_day_are_told_and_end_with_it() {
     );
     orders.on_day_roll(NOW, TradingDay(1), &mut outputs);
     assert_eq!(orders.account_exposure(SHARED).unwrap().stake, Stake::NONE);
+}
+
+/// What the position in the first place is to be marked at, when the feed says this of its instrument.
+fn mark_due(orders: &Orders, reference: Reference) -> Option<Price> {
+    orders.mark_due(NOW, 0, |_| reference).map(|mark| mark.price)
+}
+
+/// The feed with another price.
+fn at(ticks: i64) -> Reference {
+    Reference {
+        price: Price(ticks * TICK),
+        ..REFERENCE
+    }
+}
+
+#[test]
+fn a_mark_values_what_is_held_and_open_and_tells_the_limits() {
+    let mut orders = orders();
+    let mut outputs = Outputs::default();
+    traded(&mut orders, &of_shared(1, Side::Buy, 100, 10), 100, &mut outputs);
+    accepted(&mut orders, &of_shared(2, Side::Buy, 95, 5));
+    let before = outputs.settled[0];
+    assert_eq!(mark_due(&orders, at(100)), None, "it is valued so");
+    let mark = Mark {
+        account: SHARED,
+        instrument: ALPHA,
+        price: Price(90 * TICK),
+    };
+    assert_eq!(orders.mark_due(NOW, 0, |_| at(90)), Some(mark));
+    orders.mark(&mark, &mut outputs);
+    orders.audit().unwrap();
+    // 15 lots fell by 0.10, and 10 of them are held.
+    let wanted = Stake {
+        gross: -15 * LOT / 10,
+        long: -15 * LOT / 10,
+        short: LOT,
+        profit: -LOT,
+        ..Stake::NONE
+    };
+    assert_eq!(outputs.settled[0] - before, wanted);
+    assert_eq!(mark_due(&orders, at(90)), None);
+    // What nobody has is left alone.
+    let unknown = Mark { account: TIGHT, ..mark };
+    orders.mark(&unknown, &mut outputs);
+    assert_eq!((outputs.settled[0] - before, orders.positions()), (wanted, 1));
+    assert_eq!(orders.mark_due(NOW, 1, |_| at(80)), None, "there is no such place");
+}
+
+#[test]
+fn without_a_fresh_price_the_last_mark_stays() {
+    let stale = Reference {
+        time: Timestamp(1),
+        ..at(90)
+    };
+    let none = Reference {
+        price: Price::NULL,
+        ..REFERENCE
+    };
+    for (choice, missing, with_stale, with_none) in [
+        (ReferenceChoice::Mid, MissingReference::Refuse, None, None),
+        (ReferenceChoice::Mid, MissingReference::UseMaster, None, None),
+        (ReferenceChoice::Last, MissingReference::Refuse, None, Some(110)),
+        (ReferenceChoice::Master, MissingReference::Refuse, Some(100), Some(100)),
+    ] {
+        let mut config = config();
+        config.classes[0].reference = choice;
+        config.classes[0].missing_reference = missing;
+        let mut orders = up(Orders::new(&config).unwrap());
+        // It trades at another price than any of these.
+        traded(
+            &mut orders,
+            &of_shared(1, Side::Buy, 101, 10),
+            99,
+            &mut Outputs::default(),
+        );
+        let price = |ticks: Option<i64>| ticks.map(|ticks| Price(ticks * TICK));
+        assert_eq!(mark_due(&orders, stale), price(with_stale), "{choice:?} {missing:?}");
+        assert_eq!(mark_due(&orders, none), price(with_none), "{choice:?} {missing:?}");
+        assert_eq!(
+            mark_due(&orders, Reference::NONE),
+            price(with_stale),
+            "{choice:?} {missing:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_marked_for_who_has_no_such_limit_or_holds_nothing() {
+    let mut orders = orders();
+    accepted(&mut orders, &new_order(1));
+    assert_eq!(
+        (orders.positions(), mark_due(&orders, at(90))),
+        (1, None),
+        "PLAIN has none"
+    );
+    let mut orders = self::orders();
+    let mut outputs = Outputs::default();
+    traded(&mut orders, &of_shared(1, Side::Buy, 100, 10), 100, &mut outputs);
+    traded(&mut orders, &of_shared(2, Side::Sell, 100, 10), 100, &mut outputs);
+    assert_eq!(mark_due(&orders, at(90)), None, "it holds nothing any more");
+    accepted(&mut orders, &of_shared(3, Side::Sell, 100, 10));
+    assert_eq!(mark_due(&orders, at(90)), Some(Price(90 * TICK)));
 }
 
 #[test]

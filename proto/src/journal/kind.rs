@@ -39,6 +39,8 @@ pub enum Kind {
     FeedMessage = 68,
     /// A historical feed began, or messages of it were lost.
     FeedEvent = 69,
+    /// A position is valued at another price.
+    Mark = 70,
     /// A numbered message to a client.
     ClientOutput = Self::OUTPUT | 17,
     /// A message to a client that has its number and is not sent yet.
@@ -73,6 +75,7 @@ impl Kind {
         Self::Timer,
         Self::FeedMessage,
         Self::FeedEvent,
+        Self::Mark,
         Self::ClientOutput,
         Self::ClientHeld,
         Self::VenueOutput,

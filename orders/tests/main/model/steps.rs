@@ -70,6 +70,12 @@ pub(super) enum Step {
         last: i64,
         lots: u64,
     },
+    /// All positions are looked at for a new price: of this instrument the feed has one, fresh or not.
+    Mark {
+        instrument: usize,
+        ticks: i64,
+        is_fresh: bool,
+    },
     /// Time passes.
     Later {
         ms: u64,
@@ -175,6 +181,8 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         14 => any::<[bool; 2]>().prop_map(|room| Step::Due { room }),
         8 => (0..2usize, 94..104i64, 1..4i64, 94..106i64, 0..14u64)
             .prop_map(|(instrument, bid, spread, last, lots)| Step::Book { instrument, bid, spread, last, lots }),
+        6 => (0..2usize, 94..106i64, prop::bool::weighted(0.9))
+            .prop_map(|(instrument, ticks, is_fresh)| Step::Mark { instrument, ticks, is_fresh }),
         4 => (0..60u64).prop_map(|ms| Step::Later { ms }),
         1 => (0..4usize).prop_map(|session| Step::SessionLost { session }),
         2 => (0..8usize, stop()).prop_map(|(scope, stop)| Step::Kill { scope, stop }),

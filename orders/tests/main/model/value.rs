@@ -1,9 +1,9 @@
 //! What the first account takes of its limits that span shards, counted from the orders that live and all that traded.
 
-use super::{INSTRUMENTS, Model, lot_size};
+use super::{INSTRUMENTS, Live, Model, lot_size};
 use crate::fixture::*;
-use orders::Stake;
-use types::{AccountId, InstrumentId, Price, Side};
+use orders::{Mark, Reference, Stake};
+use types::{AccountId, InstrumentId, Price, Side, Timestamp};
 
 /// What the account traded in an instrument this day, and what its position is valued at.
 #[derive(Clone, Copy, Default, Debug)]
@@ -57,6 +57,36 @@ impl Model {
             stake.profit += down(traded.brought - traded.cost + held * unit);
         }
         stake
+    }
+
+    /// All positions are looked at while the feed has this price of the instrument, and of no other. Only SHARED's can want it.
+    pub(super) fn mark_all(&mut self, instrument: InstrumentId, ticks: i64, is_fresh: bool) {
+        let reference = Reference {
+            price: Price(ticks * TICK),
+            time: if is_fresh { self.now } else { Timestamp(1) },
+            ..REFERENCE
+        };
+        let market = |of| if of == instrument { reference } else { Reference::NONE };
+        let places = 0..self.orders.positions();
+        let due: Vec<Mark> = places
+            .filter_map(|place| self.orders.mark_due(self.now, place, market))
+            .collect();
+        let traded = self.values.entry(instrument).or_default();
+        let is_open = |live: &Live| (live.request.account, live.request.instrument) == (SHARED, instrument);
+        let has_value = traded.bought != traded.sold || self.live.iter().any(is_open);
+        let mark = Mark {
+            account: SHARED,
+            instrument,
+            price: reference.price,
+        };
+        let moves = has_value && is_fresh && traded.mark != i128::from(reference.price.0);
+        assert_eq!(due, if moves { vec![mark] } else { vec![] });
+        if moves {
+            traded.mark = i128::from(reference.price.0);
+            let mut outputs = Outputs::default();
+            self.orders.mark(&mark, &mut outputs);
+            self.take_all(outputs);
+        }
     }
 
     /// The account had an order checked in an instrument.
