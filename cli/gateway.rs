@@ -13,6 +13,7 @@ use clap::Args as ClapArgs;
 use latency::clock::Clock;
 use latency::{Placement, Recorder, Recording, RecordingThread};
 use net::link::LinkConfig;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -209,7 +210,34 @@ fn print_config(config: &Config) {
         };
         say!("shard {}: {cpu}, {idle}", shard.id);
     }
+    print_crossing(config);
     print_limits_left_out(config);
+}
+
+/// Whose orders may trade with each other inside the gateway: it should surprise nobody that this is on, or that it never can
+/// happen.
+fn print_crossing(config: &Config) {
+    let symbols = config
+        .orders
+        .iter()
+        .map(|shard| shard.crossing.instruments.len())
+        .sum::<usize>();
+    // Every shard knows all sessions.
+    let sessions = config.orders.iter().take(1).flat_map(|shard| &shard.sessions);
+    let sessions = sessions.filter(|session| session.crossing);
+    let owners = sessions.clone().map(|session| session.owner).collect::<BTreeSet<_>>();
+    if symbols > 0 || !owners.is_empty() {
+        say!(
+            "crossing: {symbols} instruments, {} sessions of {} owners{}",
+            sessions.count(),
+            owners.len(),
+            if symbols == 0 || owners.len() < 2 {
+                ": nothing crosses"
+            } else {
+                ""
+            }
+        );
+    }
 }
 
 /// Limits that the config may leave out, and for how many it does.

@@ -335,7 +335,12 @@ fn a_day_that_begins_while_running_ends_orders_and_starts_numbers_anew_on_every_
     for (day, reason) in [
         ("20261130", "the trading day is 20261130 already"),
         ("20261129", "the trading day is 20261130 already"),
-        ("20261301", "20261301 is no trading day"),
+        ("20261301", "20261301 is no day of the calendar"),
+        ("20261131", "20261131 is no day of the calendar"),
+        (
+            "20270101",
+            "the trading day is 20261130; the next one is at most 31 days later",
+        ),
     ] {
         let (is_done, text) = desk.ctl(&["roll", day]);
         assert!(!is_done && text.contains(reason), "{text}");

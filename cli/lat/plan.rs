@@ -284,10 +284,11 @@ impl Plan {
         Duration(self.span_ns)
     }
 
-    /// Whether the other end tells which retransmissions it had no need of: not where each datagram has a copy anyway.
+    /// Whether the other end tells which retransmissions it had no need of: not over RoCEv2, and not where each datagram has
+    /// a copy anyway.
     pub(super) fn tells_spurious(&self) -> bool {
         let redundancy = self.ltp.unwrap_or_default().redundancy;
-        !matches!(redundancy, Redundancy::Paths | Redundancy::Twice)
+        !self.link.is_roce() && !matches!(redundancy, Redundancy::Paths | Redundancy::Twice)
     }
 
     /// Whether it is one that the command line would take.

@@ -152,6 +152,10 @@ pub const CONTROL_ORDERS_REMEMBERED: usize = 16;
 /// Limits that may differ from the config at a time, by operators' orders.
 pub const MAX_CHANGED_LIMITS: usize = 4_096;
 
+/// Days of the calendar from one trading day to the next one that an operator may begin. Days never go back, so a day that is
+/// mistyped would stay.
+pub const MAX_DAYS_AHEAD: i64 = 31;
+
 /// Places for open orders, or scopes of limits, that one turn looks at for an operator's list.
 pub const PLACES_LISTED_A_TURN: u32 = 64;
 

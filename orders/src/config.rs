@@ -685,16 +685,18 @@ impl fmt::Display for ConfigError {
                 f,
                 "session {session} wants decrement, and its orders may go to venue {venue}, which has none"
             ),
-            Self::NoRateQueue => f.write_str("a rate queues orders, which needs orders that may wait and a time"),
+            Self::NoRateQueue => {
+                f.write_str("a rate queues orders, which needs orders and wait_ms above 0 in [risk.rate_queue]")
+            }
             Self::NoHolding(id) => write!(
                 f,
-                "order types of venue {id} are emulated, which needs orders that may be held, and for pegged ones a time between \
-                 two prices"
+                "order types of venue {id} are emulated, which needs held_orders, and for pegged ones peg_interval_ms, above 0 in \
+                 [first_stage]"
             ),
-            Self::NoCrossing => f.write_str("crossing needs a time that orders rest, and orders that may be held"),
+            Self::NoCrossing => f.write_str("crossing needs rest_ms, and held_orders of [first_stage], above 0"),
             Self::NoWaiting(id) => write!(
                 f,
-                "session {id} cancels its oldest orders, which needs a time to wait and orders that may wait"
+                "session {id} cancels its oldest orders, which needs own_cancel_wait_ms and waiting_orders above 0 in [first_stage]"
             ),
         }
     }

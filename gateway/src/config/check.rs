@@ -178,11 +178,11 @@ fn instrument(row: &InstrumentRow, names: &Names) -> Result<Instrument, ConfigEr
 }
 
 pub(crate) fn trading_day(day: u32) -> Result<TradingDay, ConfigError> {
-    let (month, date) = (day / 100 % 100, day % 100);
-    if !(1_970..10_000).contains(&(day / 10_000)) || !(1..=12).contains(&month) || !(1..=31).contains(&date) {
-        return Err(ConfigError(format!("{day} is no trading day; write it as yyyymmdd")));
-    }
-    Ok(TradingDay(day))
+    TradingDay::from_yyyymmdd(day).ok_or_else(|| {
+        ConfigError(format!(
+            "{day} is no day of the calendar; write a trading day as yyyymmdd"
+        ))
+    })
 }
 
 fn journal(
@@ -445,6 +445,12 @@ fn crossing(raw: &raw::Gateway, shard: ShardId, instruments: &[Instrument]) -> R
             None => Ok(CrossingConfig::NONE),
         };
     };
+    if raw.feed.is_none() {
+        return Err(ConfigError(
+            "first_stage.crossing: orders trade at the live best bid and offer or between them, which needs a [feed]"
+                .to_owned(),
+        ));
+    }
     let mut of_shard = Vec::new();
     for symbol in &crossing.symbols {
         let named = instruments.iter().find(|one| one.symbol.as_str() == symbol);

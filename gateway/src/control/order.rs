@@ -1,5 +1,6 @@
 //! What an operator orders, and why an order is not given.
 
+use crate::limits::MAX_DAYS_AHEAD;
 use orders::{KillScope, Limit, LimitError, LimitScope, LimitValue};
 use std::fmt;
 use types::{Reason, SessionId, TradingDay};
@@ -66,6 +67,8 @@ pub enum Refusal {
     TooManyChanges,
     /// The trading day is that one already, or a later one.
     PastDay(TradingDay),
+    /// The trading day is this one, and the other further off than [`MAX_DAYS_AHEAD`]: there would be no way back.
+    FarDay(TradingDay),
 }
 
 impl From<Reason> for Refusal {
@@ -90,6 +93,11 @@ impl fmt::Display for Refusal {
             Self::UnknownScope => f.write_str("the config has none such"),
             Self::Limit(error) => write!(f, "{error}"),
             Self::PastDay(day) => write!(f, "the trading day is {} already; a later one can begin", day.0),
+            Self::FarDay(day) => write!(
+                f,
+                "the trading day is {}; the next one is at most {MAX_DAYS_AHEAD} days later",
+                day.0
+            ),
             Self::TooManyChanges => f.write_str("too many limits differ from the config; write some into it"),
         }
     }

@@ -189,6 +189,9 @@ impl Server {
             Request::Revive(scope) => Job::Give(Action::Revive(scope.to_orders())),
             Request::Cancel(scope) => Job::Give(Action::Cancel(scope.to_orders())),
             Request::Killed(scope) => Job::Ask(Question::Killed(scope.to_orders())),
+            Request::Orders { session: Some(id) } if !self.has_session(SessionId(*id)) => {
+                return Err(format!("the config has no session {id}"));
+            }
             Request::Orders { session } => Job::Ask(Question::Orders(session.map(SessionId))),
             Request::Audit => Job::Ask(Question::Audit),
             Request::Sessions => Job::Ask(Question::Sessions),
@@ -204,6 +207,10 @@ impl Server {
             Request::Limits(Some(name)) => Job::Ask(Question::Limits(Some(self.scope(name)?))),
             Request::Set { scope, limit, value } => Job::Give(self.change(scope, limit, value)?),
         })
+    }
+
+    fn has_session(&self, id: SessionId) -> bool {
+        self.config.sessions.iter().any(|session| session.id == id)
     }
 
     fn scope(&self, name: &LimitScopeName) -> Result<LimitScope, String> {

@@ -6,6 +6,7 @@ use crate::config_limits::ScopeLimits;
 use crate::control::{Action, Change, Given, LimitView, Order, Origin, Refusal, SessionView, scope_name};
 use crate::crossing::Content;
 use crate::effects::Effects;
+use crate::limits::MAX_DAYS_AHEAD;
 use orders::{KillScope, Limit, LimitError, LimitScope, LimitValue};
 use types::{Reason, SessionId, ShardId, Timestamp};
 
@@ -30,8 +31,14 @@ impl Shard {
             Action::Disable(session) | Action::Enable(session) => {
                 self.orders.stop(KillScope::Session(session))?;
             }
-            Action::Roll(day) if day <= self.orders.day() => return Err(Refusal::PastDay(self.orders.day())),
-            Action::Roll(_) => {}
+            Action::Roll(day) => {
+                let today = self.orders.day();
+                match day.days_since(today) {
+                    ..=0 => return Err(Refusal::PastDay(today)),
+                    1..=MAX_DAYS_AHEAD => {}
+                    _ => return Err(Refusal::FarDay(today)),
+                }
+            }
         }
         Ok(())
     }

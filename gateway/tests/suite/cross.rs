@@ -17,6 +17,9 @@ held_orders = 4
 [first_stage.crossing]
 symbols = [\"ALFA\"]
 rest_ms = 20
+[feed]
+listen = \"127.0.0.1:7110\"
+request = \"127.0.0.1:7100\"
 [capacity]";
 
 const ACCOUNTS: &str = "[[accounts]]
@@ -566,8 +569,21 @@ fn a_config_says_all_of_it_or_does_not_load() {
             all((STAGE, "[capacity]")),
             "session 1: crossing needs [first_stage.crossing]",
         ),
-        (all(("rest_ms = 20", "rest_ms = 0")), "crossing needs a time"),
-        (all(("held_orders = 4\n", "")), "crossing needs a time"),
+        (
+            all(("rest_ms = 20", "rest_ms = 0")),
+            "crossing needs rest_ms, and held_orders",
+        ),
+        (
+            all(("held_orders = 4\n", "")),
+            "crossing needs rest_ms, and held_orders",
+        ),
+        (
+            all((
+                "[feed]\nlisten = \"127.0.0.1:7110\"\nrequest = \"127.0.0.1:7100\"\n",
+                "",
+            )),
+            "needs a [feed]",
+        ),
         (all(("rest_ms = 20\n", "")), "rest_ms"),
         (
             all(("symbols = [\"ALFA\"]", "symbols = [\"ALFA\", \"OMEGA\"]")),

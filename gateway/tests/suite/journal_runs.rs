@@ -40,6 +40,7 @@ const PARTS: [(&str, &str); 6] = [
         "[capacity]",
         "[[routes]]\naccount = 2\nvenue = \"other\"\n[first_stage]\nown_cancel_wait_ms = 30\nwaiting_orders = 2\n\
          held_orders = 6\npeg_interval_ms = 5\n[first_stage.crossing]\nsymbols = [\"ALFA\"]\nrest_ms = 20\n\
+         [feed]\nlisten = \"127.0.0.1:7110\"\nrequest = \"127.0.0.1:7100\"\n\
          [risk.rate_queue]\norders = 3\nwait_ms = 50\n[capacity]",
     ),
 ];

@@ -433,12 +433,8 @@ fn check_special_orders(capacity: &MarketCapacity, sessions: &[SessionConfig]) -
 }
 
 fn trading_day(day: u32) -> Result<TradingDay, String> {
-    let (year, month, date) = (day / 10_000, day / 100 % 100, day % 100);
-    if (1_970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&date) {
-        Ok(TradingDay(day))
-    } else {
-        Err(format!("trading_day = {day} is no day; write it as yyyymmdd"))
-    }
+    TradingDay::from_yyyymmdd(day)
+        .ok_or_else(|| format!("trading_day = {day} is no day of the calendar; write it as yyyymmdd"))
 }
 
 /// Most messages kept for retransmission or waiting behind a gap.
