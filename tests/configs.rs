@@ -115,11 +115,6 @@ fn a_gateway_without_a_limit_does_not_start() {
             ("market_orders = true\n", "", &["market_orders"]),
             (
                 "mark_every_ms = 1_000",
-                "",
-                &["risk.mark_every_ms is missing", "[risk]", "max_loss"],
-            ),
-            (
-                "mark_every_ms = 1_000",
                 "mark_every_ms = 0",
                 &["risk.mark_every_ms = 0", "1 to 3600000"],
             ),

@@ -70,6 +70,9 @@ pub const MAX_BOOKS_A_TURN: u32 = 32;
 /// them.
 pub const MAX_MARKS_A_TURN: u32 = 8;
 
+/// Time between two rounds over the positions where the config does not say another, milliseconds.
+pub const MARK_EVERY_MS: u64 = 1_000;
+
 /// Longest time between two rounds over the positions, milliseconds: an hour.
 pub const MAX_MARK_EVERY_MS: u64 = 3_600_000;
 

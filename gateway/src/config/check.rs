@@ -5,8 +5,9 @@ use super::{
     SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, prefilter, raw, risk, sessions, structure::Structure, tls,
 };
 use crate::limits::{
-    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MAX_ACCOUNTS, MAX_INSTRUMENTS, MAX_MARK_EVERY_MS,
-    MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
+    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MARK_EVERY_MS, MAX_ACCOUNTS, MAX_INSTRUMENTS,
+    MAX_MARK_EVERY_MS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED,
+    RECORD_OVERHEAD_BYTES,
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
@@ -357,16 +358,14 @@ fn crossing_messages(count: usize, shards: usize) -> Result<usize, ConfigError> 
 
 /// How often positions are valued anew. An operator may set a limit by their value at any time, so it is always said.
 fn mark_every(ms: Option<u64>) -> Result<Duration, ConfigError> {
-    match ms {
-        Some(ms) if (1..=MAX_MARK_EVERY_MS).contains(&ms) => Ok(Duration::from_millis(ms)),
-        said => Err(ConfigError(format!(
-            "{}: write mark_every_ms = MILLISECONDS into [risk], 1 to {MAX_MARK_EVERY_MS}: how often positions of accounts with \
-             max_gross_notional, max_net_notional or max_loss are valued at the market's price",
-            said.map_or("risk.mark_every_ms is missing".to_owned(), |ms| format!(
-                "risk.mark_every_ms = {ms}"
-            )),
-        ))),
+    let ms = ms.unwrap_or(MARK_EVERY_MS);
+    if !(1..=MAX_MARK_EVERY_MS).contains(&ms) {
+        return Err(ConfigError(format!(
+            "risk.mark_every_ms = {ms}: positions of accounts with max_gross_notional, max_net_notional or max_loss are valued at \
+             the market's price each 1 to {MAX_MARK_EVERY_MS} ms"
+        )));
     }
+    Ok(Duration::from_millis(ms))
 }
 
 /// What the order logic of `shard` is told.
