@@ -454,6 +454,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
             open_orders: RESTING + BATCH,
             positions: 1_000_000,
             books: 1_000_000,
+            restrictions: 4_096,
         },
     }
 }

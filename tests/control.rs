@@ -171,6 +171,94 @@ fn a_limit_is_changed_for_the_next_order_on_every_shard_over_a_kill_and_a_restar
 }
 
 #[test]
+fn what_is_closed_to_an_account_or_a_session_is_refused_on_its_shard_over_a_restart_and_by_the_config_too() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.orders(), 2);
+    let closed = desk.done(&["close", "account", "2", "class", "default"]);
+    assert!(closed.contains(r#"{"done":{"number":1}}"#), "{closed}");
+    assert_eq!(desk.orders(), 0);
+    let refused = desk.trader.orders.values().map(|order| order.refused);
+    let refused = refused.filter(|&reason| reason == Reason::Restricted).count();
+    assert_eq!((refused, desk.trader.open()), (2, 2), "what is open stays");
+    // The second instrument is on the second shard.
+    desk.done(&["close", "session", "2", "instrument", "BRVO"]);
+    desk.done(&["open", "account", "2", "class", "default"]);
+    assert_eq!(desk.orders(), 1);
+    desk.done(&["close", "account", "3", "instrument", "ALFA"]);
+    let shown = desk.done(&["limits"]);
+    let brvo = r#"{"limit":{"scope":{"trade":{"by":{"session":2},"of":{"instrument":"BRVO"}}},"limit":"restricted","value":"true","from":{"change":{"number":2,"operator":"#;
+    let alfa = r#"{"limit":{"scope":{"trade":{"by":{"account":3},"of":{"instrument":"ALFA"}}},"limit":"restricted","value":"true","from":{"change":{"number":4,"operator":"#;
+    for (arguments, told) in [
+        (&["limits"][..], [1, 1]),
+        (&["limits", "session", "2"], [1, 0]),
+        (&["limits", "instrument", "ALFA"], [0, 1]),
+        (&["limits", "account", "2"], [0, 0]),
+    ] {
+        let shown = desk.done(arguments);
+        let found = [brvo, alfa].map(|line| shown.matches(line).count());
+        assert_eq!(found, told, "{arguments:?}: {shown}");
+        assert_eq!(shown.matches("trade").count(), told[0] + told[1], "{shown}");
+    }
+    let (_, table) = desk
+        .market
+        .run(&["ctl", "-c", "gateway.toml", "limits", "account", "3"]);
+    let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        table.contains("account 3, instrument ALFA restricted true order 4 of user "),
+        "{table}"
+    );
+
+    desk.restart();
+    assert_eq!(desk.done(&["limits"]), shown);
+    assert_eq!(desk.orders(), 1);
+    let before = desk.done(&["limits"]);
+    for (change, reason) in [
+        (
+            "close account 99 class default",
+            "the config has no account 99, class default",
+        ),
+        (
+            "close account 2 class other",
+            "the config has no account 2, class other",
+        ),
+        (
+            "open session 2 instrument OTHR",
+            "the config has no session 2, instrument OTHR",
+        ),
+    ] {
+        let words = change.split(' ').collect::<Vec<_>>();
+        let (is_done, text) = desk.ctl(&words);
+        assert!(!is_done && text.contains(reason), "{change}: {text}");
+    }
+    assert_eq!(desk.done(&["limits"]), before);
+    desk.done(&["open", "session", "2", "instrument", "BRVO"]);
+    assert_eq!(desk.orders(), 2);
+
+    // A config that closes what none closed before; an operator opens it, and that holds too.
+    let config = fs::read_to_string(desk.market.path("gateway.toml")).expect("the config");
+    let account = "[[accounts]]\nid = 2\n";
+    assert!(config.contains(account), "{config}");
+    let closes = format!("{account}restricted_symbols = [\"BRVO\"]\n");
+    desk.market.write("gateway.toml", &config.replace(account, &closes));
+    desk.restart();
+    assert_eq!(desk.orders(), 1);
+    let of_config = r#"{"trade":{"by":{"account":2},"of":{"instrument":"BRVO"}}},"limit":"restricted","value":"true","from":"config"}"#;
+    let shown = desk.done(&["limits", "account", "2"]);
+    assert!(shown.contains(of_config), "{shown}");
+    desk.done(&["open", "account", "2", "instrument", "BRVO"]);
+    desk.restart();
+    assert_eq!(desk.orders(), 2);
+    let of_operator = r#"{"trade":{"by":{"account":2},"of":{"instrument":"BRVO"}}},"limit":"restricted","value":"false","from":{"change":{"number":6,"#;
+    let shown = desk.done(&["limits"]);
+    assert_eq!(shown.matches(of_operator).count(), 1, "{shown}");
+
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
+#[test]
 fn a_change_that_one_shard_alone_heard_of_is_made_on_the_other_at_the_next_start() {
     let mut desk = Desk::new();
     desk.done(&["set", "account", "2", "max_notional", "5000"]);

@@ -5,8 +5,9 @@ mod text;
 use crate::Failure;
 use crate::output::written;
 use ::gateway::config::Config;
-use ::gateway::control::{LimitScopeName, Reply, Request, Scope};
+use ::gateway::control::{LimitScopeName, PartyName, Reply, Request, Scope, TradedName};
 use clap::{Args as ClapArgs, Subcommand};
+use orders::Limit;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -72,6 +73,17 @@ enum Ask {
     Set {
         #[command(subcommand)]
         limit: SetArg,
+    },
+    /// Close a class or an instrument to an account or a session: no new orders, over restarts too, until `open`. What is open
+    /// stays.
+    Close {
+        #[command(subcommand)]
+        party: PartyArg,
+    },
+    /// Open to an account or a session what is closed to it, by `close` or by `restricted_classes` and `restricted_symbols`.
+    Open {
+        #[command(subcommand)]
+        party: PartyArg,
     },
     /// List the sessions: who is connected, from where, with which numbers.
     Sessions,
@@ -144,6 +156,38 @@ enum LimitScopeArg {
     Session {
         /// Its id in the config.
         id: u16,
+    },
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum PartyArg {
+    /// To one account.
+    Account {
+        /// Its id in the config.
+        id: u32,
+        #[command(subcommand)]
+        traded: TradedArg,
+    },
+    /// To one session.
+    Session {
+        /// Its id in the config.
+        id: u16,
+        #[command(subcommand)]
+        traded: TradedArg,
+    },
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum TradedArg {
+    /// The instruments of a class.
+    Class {
+        /// Its name in the config.
+        name: String,
+    },
+    /// One instrument.
+    Instrument {
+        /// Its symbol.
+        symbol: String,
     },
 }
 
@@ -252,6 +296,8 @@ impl Ask {
             Self::Orders { session } => Request::Orders { session: *session },
             Self::Limits { scope } => Request::Limits(scope.clone().map(LimitScopeArg::name)),
             Self::Set { limit } => limit.clone().request(),
+            Self::Close { party } => party.clone().request(true),
+            Self::Open { party } => party.clone().request(false),
             Self::Sessions => Request::Sessions,
             Self::Links => Request::Links,
             Self::Disable {
@@ -279,6 +325,24 @@ impl SetArg {
             scope,
             limit: limit.name,
             value: limit.value,
+        }
+    }
+}
+
+impl PartyArg {
+    fn request(self, closes: bool) -> Request {
+        let (by, traded) = match self {
+            Self::Account { id, traded } => (PartyName::Account(id), traded),
+            Self::Session { id, traded } => (PartyName::Session(id), traded),
+        };
+        let of = match traded {
+            TradedArg::Class { name } => TradedName::Class(name),
+            TradedArg::Instrument { symbol } => TradedName::Instrument(symbol),
+        };
+        Request::Set {
+            scope: LimitScopeName::Trade { by, of },
+            limit: Limit::Restricted.name().to_owned(),
+            value: closes.to_string(),
         }
     }
 }

@@ -25,12 +25,17 @@ impl SaidLimits {
         self.0.is_empty()
     }
 
-    /// What this config says otherwise. Limits of instruments come behind those of their classes.
+    /// What this config says otherwise. Limits of instruments come behind those of their classes, and what is closed to accounts
+    /// and sessions behind what is open to them again, whose room it may need.
     pub(crate) fn changed_by(&self, config: &OrdersConfig) -> Vec<ScopeLimits> {
         let mut wanted: BTreeMap<_, _> = config.limits().collect();
         for &(scope, limit) in self.0.keys() {
-            // An instrument that has no longer its own.
-            wanted.entry((scope, limit)).or_insert(LimitValue::OfClass);
+            wanted.entry((scope, limit)).or_insert(match scope {
+                // No longer closed.
+                LimitScope::Trade(..) => LimitValue::Switch(false),
+                // An instrument that has no longer its own.
+                _ => LimitValue::OfClass,
+            });
         }
         wanted.retain(|key, value| self.0.get(key) != Some(value));
         let mut changed: Vec<ScopeLimits> = Vec::new();
@@ -40,8 +45,14 @@ impl SaidLimits {
                 _ => changed.push((scope, vec![(limit, value)])),
             }
         }
+        changed.sort_by_key(|(scope, changes)| closes(*scope, changes));
         changed
     }
+}
+
+/// Whether something is closed to an account or a session.
+pub(crate) fn closes(scope: LimitScope, changes: &[(Limit, LimitValue)]) -> bool {
+    matches!(scope, LimitScope::Trade(..)) && changes.iter().any(|&(_, value)| value == LimitValue::Switch(true))
 }
 
 /// In a record: which limit u8, the kind of its value u8, and how much i128.

@@ -54,7 +54,7 @@ impl Filter {
                 self.stage(instruments, orders, id);
                 self.0.commit().expect("software obeys");
             }
-            LimitScope::Firm | LimitScope::Account(_) | LimitScope::Session(_) => {}
+            LimitScope::Firm | LimitScope::Account(_) | LimitScope::Session(_) | LimitScope::Trade(..) => {}
         }
     }
 

@@ -545,7 +545,7 @@ fn take_config_limits(config: &Config, recovered: &[Recovered], shared: &SharedL
             match scope {
                 LimitScope::Firm => shared.set(None, limit, value),
                 LimitScope::Account(id) => shared.set(first.shard.orders().account_place(id), limit, value),
-                LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) => {}
+                LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) | LimitScope::Trade(..) => {}
             }
         }
     }

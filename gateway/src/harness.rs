@@ -5,7 +5,7 @@ use crate::books;
 use crate::client_links::ClientLinks;
 use crate::clients;
 use crate::config::Config;
-use crate::control::Order;
+use crate::control::{Action, Order, Refusal};
 use crate::crossing::{self, Content, Crossing, Lane};
 use crate::gateway::Begin;
 use crate::limits::{JOURNAL_RESERVE_BYTES, RECALL_PORTION};
@@ -120,6 +120,14 @@ impl Harness {
         }
         self.live.append(&Record::SessionUp { session });
         self.shard.on_session_up(self.live.now, session, &mut self.live);
+    }
+
+    /// Whether an operator's order can be obeyed.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, action: &Action) -> Result<(), Refusal> {
+        self.shard.check_control(action)
     }
 
     /// An operator's order.

@@ -159,6 +159,9 @@ pub const MAX_CHANGED_LIMITS: usize = 4_096;
 /// mistyped would stay.
 pub const MAX_DAYS_AHEAD: i64 = 31;
 
+/// Classes and instruments that a shard keeps closed to accounts and sessions at a time, each for each of them.
+pub const MAX_RESTRICTIONS: u32 = 16_384;
+
 /// Places for open orders, or scopes of limits, that one turn looks at for an operator's list.
 pub const PLACES_LISTED_A_TURN: u32 = 64;
 

@@ -22,7 +22,7 @@ use types::{
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
-pub const RECORD_VERSION: u16 = 4;
+pub const RECORD_VERSION: u16 = 5;
 
 /// A record, decoded.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -215,7 +215,7 @@ impl<'a> Record<'a> {
             },
             Kind::Control => Self::Controlled(control::decode(&mut fields)?),
             Kind::ConfigLimits => {
-                let (scope, changes) = (control::scope(fields.u8()?, fields.u32()?)?, fields.0);
+                let (scope, changes) = (control::scope(&mut fields)?, fields.0);
                 config_limits::decode(changes)?;
                 Self::ConfigLimits { scope, changes }
             }
@@ -472,7 +472,7 @@ impl Fields<'_> {
 mod tests {
     use super::*;
     use crate::control::Action;
-    use orders::{KillScope, Limit, LimitValue};
+    use orders::{KillScope, Limit, LimitValue, Party, Traded};
     use proptest::prelude::*;
     use types::{LimitClass, Notional};
 
@@ -554,6 +554,22 @@ mod tests {
             set_limit(LimitScope::Instrument(InstrumentId(u32::MAX)), LimitValue::OfClass),
             set_limit(LimitScope::Account(AccountId(1)), LimitValue::Count(u64::MAX)),
             set_limit(LimitScope::Session(session), LimitValue::Switch(true)),
+            set_limit(
+                LimitScope::Trade(Party::Account(AccountId(u32::MAX)), Traded::Class(LimitClass(63))),
+                LimitValue::Switch(true),
+            ),
+            set_limit(
+                LimitScope::Trade(Party::Session(session), Traded::Class(LimitClass(0))),
+                LimitValue::Switch(false),
+            ),
+            set_limit(
+                LimitScope::Trade(Party::Session(session), Traded::Instrument(InstrumentId(u32::MAX))),
+                LimitValue::Switch(false),
+            ),
+            Record::ConfigLimits {
+                scope: LimitScope::Trade(Party::Account(AccountId(1)), Traded::Instrument(InstrumentId(2))),
+                changes,
+            },
             Record::Reference {
                 asked: 7,
                 instrument: InstrumentId(8),

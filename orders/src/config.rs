@@ -7,9 +7,11 @@ use crate::limit_table::{Limit, LimitScope};
 use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::{
     BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX, RESTRICTED_CLASSES_MAX,
+    RESTRICTIONS_MAX,
 };
 use crate::order_types::OrderTypes;
 use crate::rate::Rate;
+use crate::restricted::{Party, Traded};
 use alloc::vec::Vec;
 use core::fmt;
 use types::{
@@ -52,8 +54,8 @@ pub struct OrdersConfig {
 }
 
 impl OrdersConfig {
-    /// All its limits: of the firm, of each class, account and session, and those that instruments have in the place of their
-    /// class's.
+    /// All its limits: of the firm, of each class, account and session, those that instruments have in the place of their
+    /// class's, and what is closed to single accounts and sessions.
     pub fn limits(&self) -> impl Iterator<Item = ((LimitScope, Limit), LimitValue)> {
         let classes = (0..).map(LimitClass).zip(&self.classes);
         let classes = classes.flat_map(|(class, of)| all(LimitScope::Class(class), |limit| of.value(limit)));
@@ -68,10 +70,27 @@ impl OrdersConfig {
             .chain(accounts)
             .chain(sessions)
             .chain(instruments)
+            .chain(self.restrictions().map(|(party, traded)| {
+                let scope = LimitScope::Trade(party, traded);
+                ((scope, Limit::Restricted), LimitValue::Switch(true))
+            }))
+    }
+
+    /// What is closed to whom.
+    pub(crate) fn restrictions(&self) -> impl Iterator<Item = (Party, Traded)> {
+        let accounts = self.accounts.iter();
+        let accounts = accounts.map(|one| (Party::Account(one.id), &one.restrictions));
+        let sessions = self.sessions.iter();
+        let sessions = sessions.map(|one| (Party::Session(one.id), &one.restrictions));
+        accounts.chain(sessions).flat_map(|(party, restrictions)| {
+            let classes = restrictions.classes.iter().copied().map(Traded::Class);
+            let instruments = restrictions.instruments.iter().copied().map(Traded::Instrument);
+            classes.chain(instruments).map(move |traded| (party, traded))
+        })
     }
 
     /// The same without what [`set_limits`](crate::Orders::set_limits) could not set later as if it had been there from the
-    /// start: overrides, and limits that span shards.
+    /// start: overrides, limits that span shards, and what is closed to single accounts and sessions.
     #[must_use]
     pub fn without_limits(mut self) -> Self {
         self.overrides.clear();
@@ -85,6 +104,10 @@ impl OrdersConfig {
                 account.limits.max_net,
                 account.limits.max_loss,
             ) = (None, None, None);
+            account.restrictions = Restrictions::default();
+        }
+        for session in &mut self.sessions {
+            session.restrictions = Restrictions::default();
         }
         self
     }
@@ -209,7 +232,7 @@ pub struct AccountConfig {
 pub struct Restrictions {
     /// All instruments of these classes; each below [`RESTRICTED_CLASSES_MAX`].
     pub classes: Vec<LimitClass>,
-    /// These instruments. Those of other shards are passed over.
+    /// These instruments, of this shard.
     pub instruments: Vec<InstrumentId>,
 }
 
@@ -413,6 +436,8 @@ pub struct Capacity {
     pub waiting_orders: u32,
     /// Orders that are held at a time because their venue lacks their type, or to be crossed. Zero where there are none.
     pub held_orders: u32,
+    /// Classes and instruments that are closed to an account or a session at a time, each for each of them.
+    pub restrictions: u32,
 }
 
 /// Why a config is refused.
@@ -448,6 +473,8 @@ pub enum ConfigError {
     InvalidSessionLimit(SessionId),
     /// An account or a session is restricted in a class above [`RESTRICTED_CLASSES_MAX`].
     RestrictedClass(LimitClass),
+    /// More is closed to accounts and sessions than this [`Capacity::restrictions`].
+    TooManyRestrictions(u32),
     /// An instrument or a route names a venue that is not there.
     UnknownVenue(VenueId),
     /// Two routes have the same key.
@@ -645,6 +672,7 @@ impl Capacity {
             && self.books <= BOOKS_MAX
             && self.waiting_orders <= self.open_orders
             && self.held_orders <= self.open_orders
+            && self.restrictions <= RESTRICTIONS_MAX
     }
 }
 
@@ -678,6 +706,10 @@ impl fmt::Display for ConfigError {
                 f,
                 "limit class {} cannot be restricted, only the first {RESTRICTED_CLASSES_MAX} can",
                 class.0
+            ),
+            Self::TooManyRestrictions(most) => write!(
+                f,
+                "more than {most} classes and symbols are closed to accounts and sessions"
             ),
             Self::UnknownVenue(id) => write!(f, "venue {id} is not among the venues"),
             Self::DuplicateRoute(key) => write!(f, "two routes for {key:?}"),
@@ -718,7 +750,7 @@ pub(crate) struct InstrumentState {
     pub(crate) crosses: bool,
     /// Which of its limits are its own and not its class's: a bit for each, by their numbers.
     pub(crate) own: u64,
-    /// Whether it is one of the [`RestrictedPairs`](crate::restricted::RestrictedPairs). Few are, and only those are looked up.
-    pub(crate) has_pairs: bool,
+    /// To how many accounts and sessions it is closed by itself. Few are, and only those are looked up.
+    pub(crate) closed_to: u32,
     pub(crate) rate: Rate,
 }

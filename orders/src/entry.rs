@@ -194,8 +194,8 @@ impl Orders {
         let of_account = &self.accounts[account as usize].restricted;
         let of_session = &self.sessions[session as usize].restricted;
         let is_closed = state.limits.restricted
-            || of_account.covers(state, instrument, &self.restricted_pairs, Who::Account(account))
-            || of_session.covers(state, instrument, &self.restricted_pairs, Who::Session(session));
+            || of_account.covers(state, instrument, &self.restrictions, Who::Account(account))
+            || of_session.covers(state, instrument, &self.restrictions, Who::Session(session));
         if is_closed { Err(Reason::Restricted) } else { Ok(()) }
     }
 

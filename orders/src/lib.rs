@@ -73,13 +73,14 @@ pub use limit_table::{Limit, LimitScope};
 pub use limit_value::{LimitError, LimitValue};
 pub use limits::{
     BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX,
-    RESTRICTED_CLASSES_MAX,
+    RESTRICTED_CLASSES_MAX, RESTRICTIONS_MAX,
 };
 pub use mark::Mark;
 pub use order::{OrderState, OrderView};
 pub use order_types::{Handling, OrderTypes};
 pub use queue::{Queued, QueuedVerdict};
 pub use report::{ForVenue, OrderStatus, Report, Sink};
+pub use restricted::{Party, Traded};
 pub use risk::Reference;
 pub use stake::{AccountPlace, Need, Stake};
 pub use state::Orders;

@@ -18,6 +18,10 @@ impl Orders {
             LimitScope::Instrument(id) => self.instruments[self.instrument(id)? as usize].limits.value(limit),
             LimitScope::Account(id) => self.accounts[self.any_account(id)?].limits.value(limit),
             LimitScope::Session(id) => self.sessions[self.session(id)? as usize].limits.value(limit),
+            LimitScope::Trade(party, traded) if limit == Limit::Restricted => {
+                self.is_restricted(party, traded).map(LimitValue::Switch)
+            }
+            LimitScope::Trade(..) => None,
         }
     }
 
@@ -32,10 +36,11 @@ impl Orders {
     #[must_use]
     pub fn limit_scopes(&self) -> u32 {
         let count = 1 + self.classes.len() + self.accounts.len() + self.sessions.len() + self.instruments.len();
-        u32::try_from(count).unwrap_or(u32::MAX)
+        u32::try_from(count + self.restriction_count()).unwrap_or(u32::MAX)
     }
 
-    /// One of them: the firm, then classes, accounts, sessions and instruments in the order of the config.
+    /// One of them: the firm, then classes, accounts, sessions and instruments in the order of the config, then what is closed
+    /// to single accounts and sessions.
     #[must_use]
     pub fn limit_scope(&self, place: u32) -> Option<LimitScope> {
         let Some(place) = (place as usize).checked_sub(1) else {
@@ -51,8 +56,11 @@ impl Orders {
         if let Some(session) = self.sessions.get(place) {
             return Some(LimitScope::Session(session.id));
         }
-        let instrument = self.instruments.get(place - self.sessions.len())?;
-        Some(LimitScope::Instrument(instrument.id))
+        let place = place - self.sessions.len();
+        match self.instruments.get(place) {
+            Some(instrument) => Some(LimitScope::Instrument(instrument.id)),
+            None => self.restriction_scope(place - self.instruments.len()),
+        }
     }
 
     /// Whether [`set_limits`](Self::set_limits) would change the limits.
@@ -86,6 +94,7 @@ impl Orders {
                 let session = self.session(id).ok_or(LimitError::UnknownScope)?;
                 self.sessions[session as usize].limits.with(all).map(drop)
             }
+            LimitScope::Trade(party, traded) => self.check_restriction(party, traded, changes).map(drop),
         }
     }
 
@@ -145,6 +154,10 @@ impl Orders {
                 if changes.iter().any(is_of_repeats) {
                     session.repeats.change(session.limits.repeats);
                 }
+            }
+            LimitScope::Trade(party, traded) => {
+                let (restriction, closes) = self.check_restriction(party, traded, changes)?;
+                self.restrict(restriction, closes);
             }
         }
         Ok(())

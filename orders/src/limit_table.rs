@@ -3,6 +3,7 @@
 use crate::config::{AccountLimits, FirmLimits, InstrumentLimits, SessionLimits};
 use crate::control::KillScope;
 use crate::limit_value::{Field, LimitError, LimitValue, OF_CLASS, parse_as, unquoted};
+use crate::restricted::{Party, Traded};
 use types::{AccountId, InstrumentId, LimitClass, SessionId};
 
 /// Where a limit stands.
@@ -18,6 +19,9 @@ pub enum LimitScope {
     Account(AccountId),
     /// For one session.
     Session(SessionId),
+    /// For what one account or session trades of a class or in an instrument: whether that is closed to it,
+    /// [`Limit::Restricted`].
+    Trade(Party, Traded),
 }
 
 /// A limit for each line: its number in journals, which never changes, the key of the config, and its field by scope. A class has
@@ -161,6 +165,32 @@ impl From<KillScope> for LimitScope {
 }
 
 impl LimitScope {
+    /// The one instrument that it is of: such a limit is known where that is traded and nowhere else.
+    #[must_use]
+    pub const fn instrument(self) -> Option<InstrumentId> {
+        match self {
+            Self::Instrument(id) | Self::Trade(_, Traded::Instrument(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether what stands at `scope` concerns this one: itself, and what is closed to it or of it.
+    #[must_use]
+    pub fn has(self, scope: Self) -> bool {
+        let has_part = |party, traded| {
+            let party = match party {
+                Party::Account(id) => Self::Account(id),
+                Party::Session(id) => Self::Session(id),
+            };
+            let traded = match traded {
+                Traded::Class(class) => Self::Class(class),
+                Traded::Instrument(id) => Self::Instrument(id),
+            };
+            self == party || self == traded
+        };
+        self == scope || matches!(scope, Self::Trade(party, traded) if has_part(party, traded))
+    }
+
     /// Reads the value of a limit that stands here: as the config has it, with or without quotes; `none` where it may be
     /// absent; `class` for an instrument that is to have its class's again.
     ///
@@ -176,6 +206,8 @@ impl LimitScope {
             },
             Self::Account(_) => AccountLimits::parse(limit, text),
             Self::Session(_) => SessionLimits::parse(limit, text),
+            Self::Trade(..) if limit == Limit::Restricted => InstrumentLimits::parse(limit, text),
+            Self::Trade(..) => Err(LimitError::NotHere),
         }
     }
 }

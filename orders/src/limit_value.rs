@@ -1,6 +1,7 @@
 //! What a limit may be: how it is written in a config, on the screen and in a journal.
 
 use crate::config::{BookLimit, Collar, MissingBook, MissingReference, RateAction, ReferenceChoice, ShortSales};
+use crate::limits::RESTRICTED_CLASSES_MAX;
 use core::fmt;
 use types::{Duration, Notional, Price, Quantity};
 
@@ -51,6 +52,11 @@ pub enum LimitError {
     Invalid,
     /// The config has no queue for orders that come too fast.
     NoRateQueue,
+    /// A class beyond the first [`RESTRICTED_CLASSES_MAX`](crate::RESTRICTED_CLASSES_MAX) cannot be closed to single accounts
+    /// and sessions.
+    ClassTooHigh,
+    /// As much is closed to accounts and sessions as there is room for.
+    NoRoom,
 }
 
 /// The type of a limit in the structs of the config.
@@ -521,6 +527,13 @@ impl fmt::Display for LimitError {
                 f.write_str("it is zero or too high, or a rate without its max_orders_at_once or rate_action")
             }
             Self::NoRateQueue => f.write_str("nothing can be queued, the config has no [risk.rate_queue]"),
+            Self::ClassTooHigh => write!(
+                f,
+                "only the first {RESTRICTED_CLASSES_MAX} classes by name can be closed to single accounts and sessions"
+            ),
+            Self::NoRoom => {
+                f.write_str("no more can be closed to accounts and sessions, the table is full; open something first")
+            }
         }
     }
 }

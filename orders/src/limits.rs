@@ -22,6 +22,9 @@ pub const NOTIONAL_MAX: Notional = Notional(1 << 96);
 /// Limit classes below this can be closed to an account or a session.
 pub const RESTRICTED_CLASSES_MAX: u8 = 64;
 
+/// Most classes and instruments that one shard keeps closed to accounts and sessions.
+pub const RESTRICTIONS_MAX: u32 = 1 << 20;
+
 /// Most times that a limit of repeated orders may allow the same order.
 pub const REPEATS_MAX: u32 = 16;
 

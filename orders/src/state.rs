@@ -24,7 +24,7 @@ use crate::queue::RateQueue;
 use crate::rate::Rate;
 use crate::repeats::Repeats;
 use crate::report::{OrderStatus, Report, Sink};
-use crate::restricted::{Restricted, RestrictedPairs, Who};
+use crate::restricted::{Restricted, RestrictionTable};
 use crate::stake::{AccountPlace, Stake};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -53,7 +53,7 @@ pub struct Orders {
     pub(crate) accounts: Vec<AccountState>,
     /// (account, session that may use it) to account; with [`ANY_SESSION`] all accounts.
     account_index: Map,
-    pub(crate) restricted_pairs: RestrictedPairs,
+    pub(crate) restrictions: RestrictionTable,
     pub(crate) sessions: Vec<SessionState>,
     /// By session id; [`NIL`] where there is none.
     session_index: Box<[u32]>,
@@ -201,7 +201,7 @@ impl Orders {
             instrument_index,
             accounts,
             account_index,
-            restricted_pairs: RestrictedPairs::new(restricted_pairs(config)),
+            restrictions: RestrictionTable::new(config.capacity.restrictions as usize),
             sessions,
             session_index,
             venues: venues.collect(),
@@ -230,7 +230,7 @@ impl Orders {
         };
         orders.add_overrides(config)?;
         orders.add_session_accounts(config)?;
-        orders.add_restrictions(config);
+        orders.add_restrictions(config)?;
         orders.add_routes(config)?;
         for &id in &config.crossing.instruments {
             let instrument = orders.instrument(id).ok_or(ConfigError::UnknownInstrument(id))?;
@@ -345,6 +345,7 @@ impl Orders {
             + self.waiting_links.memory()
             + self.queue.memory()
             + self.held.memory()
+            + self.restrictions.memory()
     }
 
     #[inline]
@@ -442,23 +443,6 @@ impl Orders {
         Ok(())
     }
 
-    fn add_restrictions(&mut self, config: &OrdersConfig) {
-        let accounts = (0..)
-            .map(Who::Account)
-            .zip(config.accounts.iter().map(|account| &account.restrictions));
-        let sessions = (0..)
-            .map(Who::Session)
-            .zip(config.sessions.iter().map(|session| &session.restrictions));
-        for (who, restrictions) in accounts.chain(sessions) {
-            for &id in &restrictions.instruments {
-                if let Some(instrument) = self.instrument(id) {
-                    self.restricted_pairs.add(instrument, who);
-                    self.instruments[instrument as usize].has_pairs = true;
-                }
-            }
-        }
-    }
-
     fn add_routes(&mut self, config: &OrdersConfig) -> Result<(), ConfigError> {
         let is_venue = |venue: VenueId| usize::from(venue.0) < config.venues.len();
         if let Some(instrument) = self.instruments.iter().find(|instrument| !is_venue(instrument.venue)) {
@@ -515,16 +499,6 @@ fn rests(config: &OrdersConfig) -> Rests {
     Rests::new(config.capacity.held_orders as usize, instruments, config.crossing.rest)
 }
 
-/// Single instruments that are closed to somebody.
-fn restricted_pairs(config: &OrdersConfig) -> usize {
-    let accounts = config.accounts.iter().map(|account| &account.restrictions);
-    let sessions = config.sessions.iter().map(|session| &session.restrictions);
-    accounts
-        .chain(sessions)
-        .map(|restrictions| restrictions.instruments.len())
-        .sum()
-}
-
 fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map), ConfigError> {
     let mut index = Map::new(config.instruments.len());
     let mut states = Vec::with_capacity(config.instruments.len());
@@ -551,7 +525,7 @@ fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map
             limits,
             crosses: false,
             own: 0,
-            has_pairs: false,
+            closed_to: 0,
             rate: Rate::new(limits.rate),
         });
     }
@@ -579,7 +553,7 @@ fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), Con
             valued: account.limits.are_valued(),
             stop: Stop::Off,
             rate: Rate::new(account.limits.rate),
-            restricted: Restricted::new(&account.restrictions)?,
+            restricted: Restricted::default(),
             route: None,
             exposure: AccountExposure::default(),
             unsettled: Stake::NONE,
@@ -610,7 +584,7 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
             stop: Stop::Off,
             rate: Rate::new(session.limits.rate),
             repeats: Box::new(Repeats::new(session.limits.repeats)),
-            restricted: Restricted::new(&session.restrictions)?,
+            restricted: Restricted::default(),
             route: None,
             last_client_order_id: ClientOrderId(0),
             orders: List::EMPTY,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::limits::{
     CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MARK_EVERY_MS, MAX_ACCOUNTS, MAX_INSTRUMENTS,
-    MAX_MARK_EVERY_MS, MAX_REPORT_LENGTH, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED,
+    MAX_MARK_EVERY_MS, MAX_REPORT_LENGTH, MAX_RESTRICTIONS, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED,
     RECORD_OVERHEAD_BYTES,
 };
 use feeds::instruments::{self, InstrumentRow};
@@ -380,9 +380,9 @@ fn orders(
     let time = |ms: Option<u64>| Duration::from_millis(ms.unwrap_or(0));
     let of_shard = instruments.iter().filter(|instrument| instrument.shard == shard);
     let accounts = raw.accounts.iter();
-    let accounts = accounts.map(|account| self::account(account, &raw.risk, instruments));
+    let accounts = accounts.map(|account| self::account(account, &raw.risk, instruments, shard));
     let sessions = raw.sessions.iter();
-    let sessions = sessions.map(|session| sessions::orders(session, &raw.risk, instruments));
+    let sessions = sessions.map(|session| sessions::orders(session, &raw.risk, instruments, shard));
     let config = OrdersConfig {
         shard,
         instruments: of_shard.copied().collect(),
@@ -419,6 +419,7 @@ fn orders(
             held_orders: first_stage.and_then(|stage| stage.held_orders).unwrap_or(0),
             positions: raw.capacity.positions,
             books: raw.capacity.own_books,
+            restrictions: MAX_RESTRICTIONS,
         },
     };
     Ok(OrdersConfig {
@@ -473,7 +474,12 @@ fn is_of(shard: ShardId, id: InstrumentId, instruments: &[Instrument]) -> bool {
     all.any(|instrument| instrument.id == id && instrument.shard == shard)
 }
 
-fn account(raw: &raw::Account, raw_risk: &raw::Risk, instruments: &[Instrument]) -> Result<AccountConfig, ConfigError> {
+fn account(
+    raw: &raw::Account,
+    raw_risk: &raw::Risk,
+    instruments: &[Instrument],
+    shard: ShardId,
+) -> Result<AccountConfig, ConfigError> {
     let of = format!("account {}", raw.id);
     let (classes, symbols) = (&raw.restricted_classes, &raw.restricted_symbols);
     let amount = |key, text: Option<&String>| {
@@ -497,7 +503,7 @@ fn account(raw: &raw::Account, raw_risk: &raw::Risk, instruments: &[Instrument])
             max_net: amount("max_net_notional", raw.max_net_notional.as_ref())?,
             max_loss: amount("max_loss", raw.max_loss.as_ref())?,
         },
-        restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments)?,
+        restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments, shard)?,
     })
 }
 

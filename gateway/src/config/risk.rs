@@ -9,7 +9,7 @@ use orders::{
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use types::{Duration, Instrument, LimitClass, Quantity};
+use types::{Duration, Instrument, LimitClass, Quantity, ShardId};
 
 /// `reference = "…"`: which price of the market counts.
 #[derive(Deserialize, Clone, Copy, Debug)]
@@ -82,13 +82,14 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
     })
 }
 
-/// What an account or a session may not trade.
+/// What an account or a session may not trade on `shard`.
 pub(super) fn restrictions(
     of: &str,
     classes: &[String],
     symbols: &[String],
     known: &BTreeMap<String, raw::LimitClass>,
     instruments: &[Instrument],
+    shard: ShardId,
 ) -> Result<Restrictions, ConfigError> {
     let class = |name: &String| {
         let place = known.keys().position(|known| known == name);
@@ -104,15 +105,17 @@ pub(super) fn restrictions(
     let symbol = |symbol: &String| {
         let mut all = instruments.iter();
         let found = all.find(|instrument| instrument.symbol.as_str() == symbol);
-        found.map(|instrument| instrument.id).ok_or_else(|| {
+        found.ok_or_else(|| {
             ConfigError(format!(
                 "{of}: restricted_symbols names {symbol}, which is not in the instrument master"
             ))
         })
     };
+    let named = symbols.iter().map(symbol).collect::<Result<Vec<_>, _>>()?;
+    let of_shard = named.into_iter().filter(|instrument| instrument.shard == shard);
     Ok(Restrictions {
         classes: classes.iter().map(class).collect::<Result<_, _>>()?,
-        instruments: symbols.iter().map(symbol).collect::<Result<_, _>>()?,
+        instruments: of_shard.map(|instrument| instrument.id).collect(),
     })
 }
 

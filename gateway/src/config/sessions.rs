@@ -13,7 +13,7 @@ use orders::{RateLimit, RepeatLimit, SelfMatch, SessionLimits};
 use proto::fix::{CompId, Version};
 use std::path::Path;
 use std::sync::Arc;
-use types::{AccountId, Duration, Instrument, Quantity, SessionId};
+use types::{AccountId, Duration, Instrument, Quantity, SessionId, ShardId};
 
 /// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
 const SEND_BUFFER_BYTES_MAX: usize = 1 << 30;
@@ -99,6 +99,7 @@ pub(super) fn orders(
     raw: &raw::Session,
     raw_risk: &raw::Risk,
     instruments: &[Instrument],
+    shard: ShardId,
 ) -> Result<orders::SessionConfig, ConfigError> {
     let of = format!("session {}", raw.id);
     let max_notional = raw.max_notional.as_ref();
@@ -123,7 +124,7 @@ pub(super) fn orders(
             rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
             repeats: repeats(&of, raw.max_repeats, raw.repeats_within_ms)?,
         },
-        restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments)?,
+        restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments, shard)?,
     })
 }
 

@@ -46,10 +46,10 @@ impl Structure {
                 capacity,
             } = orders;
             for account in of_accounts {
-                add(&mut accounts, &(account.id, &account.restrictions));
+                add(&mut accounts, &account.id);
             }
             for session in of_sessions {
-                let who = (session.id, &session.accounts, session.owner, &session.restrictions);
+                let who = (session.id, &session.accounts, session.owner);
                 let what = (session.self_match, session.crossing, session.cancel_on_disconnect);
                 add(&mut sessions, &(who, what));
             }

@@ -32,8 +32,8 @@ struct Listing {
 enum List {
     /// Open orders, of one session or of all.
     Orders(Option<SessionId>),
-    /// All limits.
-    Limits,
+    /// The limits that concern a scope, or all but for instruments' that are their class's.
+    Limits(Option<LimitScope>),
     /// All sessions.
     Sessions,
     /// All links.
@@ -86,11 +86,12 @@ impl Desk {
             Question::Orders(session) => self.begin(List::Orders(session)),
             Question::Sessions => self.begin(List::Sessions),
             Question::Links => self.begin(List::Links),
-            Question::Limits(None) => self.begin(List::Limits),
-            Question::Limits(Some(scope)) => {
+            // It need not be in the list.
+            Question::Limits(Some(scope @ LimitScope::Trade(..))) => {
                 self.limits(scope, shard, |_| true);
                 self.answer(Answer::Done(Ok(())));
             }
+            Question::Limits(scope) => self.begin(List::Limits(scope)),
             Question::Audit => {
                 let orders = shard.orders();
                 self.answer(Answer::Audited(orders.open_orders(), orders.audit().err()));
@@ -117,7 +118,7 @@ impl Desk {
         let orders = shard.orders();
         let places = match listing.list {
             List::Orders(_) => orders.places(),
-            List::Limits => orders.limit_scopes(),
+            List::Limits(_) => shard.limit_scopes(),
             List::Sessions => u32::from(shard.last_session().0) + 1,
             List::Links => u32::try_from(links::count(live)).unwrap_or(u32::MAX),
         };
@@ -141,9 +142,11 @@ impl Desk {
                         self.answer(Answer::Link(link));
                     }
                 }
-                List::Limits => {
-                    if let Some(scope) = orders.limit_scope(listing.next) {
-                        self.limits(scope, shard, |view| !matches!(view.origin, Origin::Class(_)));
+                List::Limits(asked) => {
+                    let is_asked = |scope: &_| asked.is_none_or(|asked| asked.has(*scope));
+                    if let Some(scope) = shard.limit_scope(listing.next).filter(is_asked) {
+                        let is_wanted = |view: &LimitView| asked.is_some() || !matches!(view.origin, Origin::Class(_));
+                        self.limits(scope, shard, is_wanted);
                     }
                 }
             }

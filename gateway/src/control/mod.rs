@@ -25,7 +25,7 @@ pub(crate) use names::scope_name;
 pub use order::{Action, Order, Refusal};
 pub use server::Control;
 pub(crate) use sessions::{Home, SessionView};
-pub use wire::{LimitScopeName, Reply, Request, Scope, Source};
+pub use wire::{LimitScopeName, PartyName, Reply, Request, Scope, Source, TradedName};
 
 use crate::limits::{CONTROL_ANSWERS, CONTROL_ORDERS_REMEMBERED, CONTROL_QUESTIONS};
 use crate::outside::FilterView;

@@ -258,7 +258,7 @@ impl Server {
                         tell(&Reply::Link(Box::new(link.reply(shard, &self.config))))?;
                     }
                     Answer::Audited(open, difference) => tell(&Reply::audit(index, open, difference))?,
-                    Answer::Limit(view) if index == 0 || matches!(view.scope, LimitScope::Instrument(_)) => {
+                    Answer::Limit(view) if index == 0 || view.scope.instrument().is_some() => {
                         tell(&Reply::limit(&view, &self.config))?;
                     }
                     Answer::Prefilter(view) => tell(&Reply::prefilter(index, &view))?,

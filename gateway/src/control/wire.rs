@@ -72,6 +72,33 @@ pub enum LimitScopeName {
     Account(u32),
     /// One session.
     Session(u16),
+    /// What one account or session trades: whether it is `restricted`.
+    Trade {
+        /// Who.
+        by: PartyName,
+        /// What.
+        of: TradedName,
+    },
+}
+
+/// Whom something can be closed to.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum PartyName {
+    /// One account.
+    Account(u32),
+    /// One session.
+    Session(u16),
+}
+
+/// What can be closed to it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum TradedName {
+    /// The instruments of a class.
+    Class(String),
+    /// One instrument, by its symbol.
+    Instrument(String),
 }
 
 /// Whom a request concerns.
@@ -265,6 +292,25 @@ impl fmt::Display for LimitScopeName {
             Self::Instrument(symbol) => write!(f, "instrument {symbol}"),
             Self::Account(id) => write!(f, "account {id}"),
             Self::Session(id) => write!(f, "session {id}"),
+            Self::Trade { by, of } => write!(f, "{by}, {of}"),
+        }
+    }
+}
+
+impl fmt::Display for PartyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Account(id) => write!(f, "account {id}"),
+            Self::Session(id) => write!(f, "session {id}"),
+        }
+    }
+}
+
+impl fmt::Display for TradedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Class(name) => write!(f, "class {name}"),
+            Self::Instrument(symbol) => write!(f, "instrument {symbol}"),
         }
     }
 }
@@ -381,6 +427,17 @@ mod tests {
                     scope: LimitScopeName::Instrument("ALFA".to_owned()),
                     limit: "max_notional".to_owned(),
                     value: "5.5".to_owned(),
+                },
+            ),
+            (
+                r#"{"set":{"scope":{"trade":{"by":{"account":1},"of":{"class":"default"}}},"limit":"restricted","value":"true"}}"#,
+                Request::Set {
+                    scope: LimitScopeName::Trade {
+                        by: PartyName::Account(1),
+                        of: TradedName::Class("default".to_owned()),
+                    },
+                    limit: "restricted".to_owned(),
+                    value: "true".to_owned(),
                 },
             ),
         ] {

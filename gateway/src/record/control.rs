@@ -3,7 +3,7 @@
 
 use super::{Fields, Head};
 use crate::control::{Action, Order};
-use orders::{KillScope, Limit, LimitScope, LimitValue};
+use orders::{KillScope, Limit, LimitScope, LimitValue, Party, Traded};
 use types::{AccountId, InstrumentId, LimitClass, SessionId, TradingDay};
 
 /// What is to be done.
@@ -22,10 +22,15 @@ const ACCOUNT: u8 = 1;
 const SESSION: u8 = 2;
 const CLASS: u8 = 3;
 const INSTRUMENT: u8 = 4;
+/// And what of: a second id.
+const ACCOUNT_CLASS: u8 = 5;
+const ACCOUNT_INSTRUMENT: u8 = 6;
+const SESSION_CLASS: u8 = 7;
+const SESSION_INSTRUMENT: u8 = 8;
 
 pub(super) fn decode(fields: &mut Fields<'_>) -> Option<Order> {
     let (number, operator) = (fields.u64()?, fields.u32()?);
-    let (action, scope) = (fields.u8()?, scope(fields.u8()?, fields.u32()?)?);
+    let (action, scope) = (fields.u8()?, scope(fields)?);
     let action = match action {
         KILL => Action::Kill(kill_scope(scope)?),
         LET_REDUCE => Action::LetReduce(kill_scope(scope)?),
@@ -67,29 +72,48 @@ pub(super) fn encode(order: &Order, head: Head) -> Head {
     }
 }
 
-pub(super) fn scope(scope: u8, id: u32) -> Option<LimitScope> {
+pub(super) fn scope(fields: &mut Fields<'_>) -> Option<LimitScope> {
+    let (scope, id) = (fields.u8()?, fields.u32()?);
+    let account = Party::Account(AccountId(id));
+    let session = || Some(SessionId(id.try_into().ok()?));
+    let class = |id: u32| Some(LimitClass(id.try_into().ok()?));
     Some(match scope {
         FIRM => LimitScope::Firm,
         ACCOUNT => LimitScope::Account(AccountId(id)),
-        SESSION => LimitScope::Session(SessionId(id.try_into().ok()?)),
-        CLASS => LimitScope::Class(LimitClass(id.try_into().ok()?)),
+        SESSION => LimitScope::Session(session()?),
+        CLASS => LimitScope::Class(class(id)?),
         INSTRUMENT => LimitScope::Instrument(InstrumentId(id)),
+        ACCOUNT_CLASS => LimitScope::Trade(account, Traded::Class(class(fields.u32()?)?)),
+        ACCOUNT_INSTRUMENT => LimitScope::Trade(account, Traded::Instrument(InstrumentId(fields.u32()?))),
+        SESSION_CLASS => LimitScope::Trade(Party::Session(session()?), Traded::Class(class(fields.u32()?)?)),
+        SESSION_INSTRUMENT => LimitScope::Trade(
+            Party::Session(session()?),
+            Traded::Instrument(InstrumentId(fields.u32()?)),
+        ),
         _ => return None,
     })
 }
 
 pub(super) fn put_scope(scope: LimitScope, head: Head) -> Head {
-    let (scope, id) = scope_parts(scope);
-    head.u8(scope).u32(id)
-}
-
-const fn scope_parts(scope: LimitScope) -> (u8, u32) {
     match scope {
-        LimitScope::Firm => (FIRM, 0),
-        LimitScope::Account(id) => (ACCOUNT, id.0),
-        LimitScope::Session(id) => (SESSION, id.0 as u32),
-        LimitScope::Class(class) => (CLASS, class.0 as u32),
-        LimitScope::Instrument(id) => (INSTRUMENT, id.0),
+        LimitScope::Firm => head.u8(FIRM).u32(0),
+        LimitScope::Account(id) => head.u8(ACCOUNT).u32(id.0),
+        LimitScope::Session(id) => head.u8(SESSION).u32(id.0.into()),
+        LimitScope::Class(class) => head.u8(CLASS).u32(class.0.into()),
+        LimitScope::Instrument(id) => head.u8(INSTRUMENT).u32(id.0),
+        LimitScope::Trade(party, traded) => {
+            let (scope, of) = match (party, traded) {
+                (Party::Account(_), Traded::Class(class)) => (ACCOUNT_CLASS, class.0.into()),
+                (Party::Account(_), Traded::Instrument(id)) => (ACCOUNT_INSTRUMENT, id.0),
+                (Party::Session(_), Traded::Class(class)) => (SESSION_CLASS, class.0.into()),
+                (Party::Session(_), Traded::Instrument(id)) => (SESSION_INSTRUMENT, id.0),
+            };
+            let id = match party {
+                Party::Account(id) => id.0,
+                Party::Session(id) => id.0.into(),
+            };
+            head.u8(scope).u32(id).u32(of)
+        }
     }
 }
 
@@ -105,6 +129,6 @@ const fn kill_scope(scope: LimitScope) -> Option<KillScope> {
         LimitScope::Firm => Some(KillScope::Firm),
         LimitScope::Account(id) => Some(KillScope::Account(id)),
         LimitScope::Session(id) => Some(KillScope::Session(id)),
-        LimitScope::Class(_) | LimitScope::Instrument(_) => None,
+        LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Trade(..) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Shard;
 use crate::config::Config;
-use crate::config_limits::ScopeLimits;
+use crate::config_limits::{ScopeLimits, closes};
 use crate::control::{Action, Change, Given, LimitView, Order, Origin, Refusal, SessionView, scope_name};
 use crate::crossing::Content;
 use crate::effects::Effects;
@@ -21,7 +21,7 @@ impl Shard {
                 self.orders.stop(scope)?;
             }
             Action::SetLimit { scope, limit, value } => {
-                if !self.changes.has_room_for(scope, limit) {
+                if self.is_remembered(scope, value) && !self.changes.has_room_for(scope, limit) {
                     return Err(Refusal::TooManyChanges);
                 }
                 if !self.is_elsewhere(scope) {
@@ -113,17 +113,15 @@ impl Shard {
         if !self.is_elsewhere(scope) {
             self.change_limits(now, scope, &[(limit, value)], effects)?;
         }
-        // Every shard remembers every change, so that all have room or none.
-        match value {
-            LimitValue::OfClass => self.changes.forget(scope, limit),
-            _ => {
-                let change = Change {
-                    number: order.number,
-                    operator: order.operator,
-                    time: now,
-                };
-                self.changes.note(scope, limit, change);
-            }
+        if self.is_remembered(scope, value) {
+            let change = Change {
+                number: order.number,
+                operator: order.operator,
+                time: now,
+            };
+            self.changes.note(scope, limit, change);
+        } else {
+            self.changes.forget(scope, limit);
         }
         self.share_limit(scope, limit, value, effects);
         Ok(())
@@ -143,7 +141,7 @@ impl Shard {
             return;
         }
         for &(limit, value) in changes {
-            self.changes.forget(scope, limit);
+            self.changes.follow_config(scope, limit, value);
             self.share_limit(scope, limit, value, effects);
         }
     }
@@ -173,7 +171,7 @@ impl Shard {
             _ if self.id != ShardId(0) => {}
             LimitScope::Firm => effects.limit_shared(None, limit, value),
             LimitScope::Account(id) => effects.limit_shared(self.orders.account_place(id), limit, value),
-            LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) => {}
+            LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) | LimitScope::Trade(..) => {}
         }
     }
 
@@ -199,12 +197,23 @@ impl Shard {
     /// # Errors
     /// Where it does not, and why.
     pub(crate) fn check_config_limits(&self, changed: &[ScopeLimits]) -> Result<(), (LimitScope, LimitError)> {
-        let mut changed = changed.iter();
-        changed.try_for_each(|(scope, changes)| {
-            self.orders
-                .check_limits(*scope, changes)
-                .map_err(|error| (*scope, error))
-        })
+        let mut left = self.orders.restrictions_left();
+        for &(scope, ref changes) in changed {
+            match self.orders.check_limits(scope, changes) {
+                // What is opened before may make room.
+                Ok(()) | Err(LimitError::NoRoom) => {}
+                Err(error) => return Err((scope, error)),
+            }
+            if let LimitScope::Trade(..) = scope {
+                let is_closed = self.orders.limit(scope, Limit::Restricted) == Some(LimitValue::Switch(true));
+                match (is_closed, closes(scope, changes)) {
+                    (false, true) => left = left.checked_sub(1).ok_or((scope, LimitError::NoRoom))?,
+                    (true, false) => left += 1,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Tells the log which limits the config has changed.
@@ -223,7 +232,7 @@ impl Shard {
     pub(crate) fn log_changed_limits(&self, config: &Config) {
         for (scope, limit, change) in self.changes.iter() {
             // What all shards have alike is told once.
-            let is_told_here = self.id == ShardId(0) || matches!(scope, LimitScope::Instrument(_));
+            let is_told_here = self.id == ShardId(0) || scope.instrument().is_some();
             if let Some(value) = self.orders.limit(scope, limit).filter(|_| is_told_here) {
                 let (scope, limit) = (scope_name(scope, config), limit.name());
                 let Change { number, operator, .. } = change;
@@ -237,8 +246,76 @@ impl Shard {
         &self.given
     }
 
+    /// How many places [`limit_scope`](Self::limit_scope) has, some of them empty.
+    pub(crate) fn limit_scopes(&self) -> u32 {
+        let changes = u32::try_from(self.changes.count()).unwrap_or(u32::MAX);
+        self.orders.limit_scopes().saturating_add(changes)
+    }
+
+    /// A scope that has limits here: those that the order logic knows, then what the config closes to single accounts and
+    /// sessions and an operator has opened to them.
+    pub(crate) fn limit_scope(&self, place: u32) -> Option<LimitScope> {
+        let Some(place) = place.checked_sub(self.orders.limit_scopes()) else {
+            return self.orders.limit_scope(place);
+        };
+        let scope = self.changes.scope(place as usize)?;
+        let is_opened = self.orders.limit(scope, Limit::Restricted) == Some(LimitValue::Switch(false));
+        (matches!(scope, LimitScope::Trade(..)) && is_opened).then_some(scope)
+    }
+
+    /// Whether a change to this is one to remember. Every shard remembers every change, so that all have room or none; but for
+    /// what accounts and sessions trade: it is looked for where that is traded.
+    fn is_remembered(&self, scope: LimitScope, value: LimitValue) -> bool {
+        let is_told_elsewhere = matches!(scope, LimitScope::Trade(..)) && self.is_elsewhere(scope);
+        !is_told_elsewhere && self.changes.differs(scope, value)
+    }
+
     /// Whether a limit is another shard's business.
     fn is_elsewhere(&self, scope: LimitScope) -> bool {
-        matches!(scope, LimitScope::Instrument(id) if self.shard_elsewhere(id).is_some())
+        scope.instrument().is_some_and(|id| self.shard_elsewhere(id).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use orders::{AccountPlace, Party, Report, Sink, Stake, Traded};
+    use std::path::Path;
+
+    /// Nothing is open, so nothing comes out.
+    struct Nothing;
+
+    impl Sink for Nothing {
+        fn report(&mut self, _: &Report) {}
+
+        fn settle(&mut self, _: AccountPlace, _: &Stake) {}
+
+        fn count_firm(&mut self, _: &Stake) {}
+    }
+
+    /// What a config opens makes room for what it closes, and what it closes together has room or it is refused.
+    #[test]
+    fn a_config_closes_no_more_than_there_is_room_for() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/gateway.toml"));
+        let mut config = Config::load(path).expect("the example");
+        config.orders[0].capacity.restrictions = 1;
+        let mut shard = Shard::new(&config, ShardId(0)).expect("the example");
+        let trade = |place: usize| {
+            let party = Party::Account(config.orders[0].accounts[0].id);
+            LimitScope::Trade(party, Traded::Instrument(config.orders[0].instruments[place].id))
+        };
+        let change = |place, closes| (trade(place), vec![(Limit::Restricted, LimitValue::Switch(closes))]);
+        assert_eq!(shard.check_config_limits(&[change(0, true)]), Ok(()));
+        let both = shard.check_config_limits(&[change(0, true), change(1, true)]);
+        assert_eq!(both, Err((trade(1), LimitError::NoRoom)));
+        let closed = [(Limit::Restricted, LimitValue::Switch(true))];
+        let set = shard.orders.set_limits(Timestamp(0), trade(0), &closed, &mut Nothing);
+        set.expect("there is room");
+        assert_eq!(shard.check_config_limits(&[change(0, true)]), Ok(()));
+        assert_eq!(shard.check_config_limits(&[change(0, false), change(1, true)]), Ok(()));
+        assert_eq!(
+            shard.check_config_limits(&[change(1, true)]),
+            Err((trade(1), LimitError::NoRoom))
+        );
     }
 }

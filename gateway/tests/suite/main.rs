@@ -22,6 +22,7 @@ mod orders;
 mod rates;
 mod recovery;
 mod resend;
+mod restrictions;
 mod room;
 mod routes;
 mod sends;

@@ -20,6 +20,9 @@ pub(crate) const STALE_AFTER: Duration = Duration::from_secs(5);
 pub(crate) const WAITING: u32 = 4;
 /// Orders that are held at a time, and how often pegged ones follow.
 pub(crate) const HELD: u32 = 5;
+
+/// Classes and instruments that may be closed to accounts and sessions.
+pub(crate) const RESTRICTIONS: u32 = 3;
 pub(crate) const PEG_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) const OWN_CANCEL_WAIT: Duration = Duration::from_millis(100);
 
@@ -175,6 +178,7 @@ pub(crate) fn config() -> OrdersConfig {
             books: 16,
             waiting_orders: WAITING,
             held_orders: HELD,
+            restrictions: RESTRICTIONS,
         },
     }
 }

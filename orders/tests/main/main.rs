@@ -10,5 +10,6 @@ mod limits;
 mod model;
 mod races;
 mod reasons;
+mod restricted;
 mod terms;
 mod values;

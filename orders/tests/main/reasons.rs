@@ -382,6 +382,7 @@ fn a_full_table_refuses_and_takes_again_when_an_order_ends() {
             books,
             waiting_orders: 1,
             held_orders: 1,
+            restrictions: 0,
         };
         up(Orders::new(&config).unwrap())
     };
