@@ -11,6 +11,8 @@ pub(super) struct Timeout {
     /// Of the first try: a loss is to be repaired before long, however long the peer once had no processor.
     first_max: Duration,
     max: Duration,
+    /// What does not ask is answered so much later; the peer's settings are taken to be ours.
+    ack_delay: Duration,
     round_trip: RoundTrip,
     /// A packet that asked for its acknowledgement, and when it first left. It may leave again before it is answered: then
     /// the round trip was shorter, but whoever answers late is waited for longer the next time.
@@ -23,6 +25,7 @@ impl Timeout {
             least: config.timeout,
             first_max: Duration(config.timeout.0.saturating_mul(FIRST_MAX)),
             max: config.timeout_max,
+            ack_delay: config.ack_delay,
             round_trip: RoundTrip::default(),
             timed: None,
         }
@@ -42,7 +45,10 @@ impl Timeout {
 
     /// The timeout after so many tries in a row.
     pub(super) fn after(&self, retries: u8) -> Duration {
-        let measured = self.round_trip.timeout().unwrap_or_default();
+        let measured = self
+            .round_trip
+            .timeout()
+            .map_or(Duration(0), |asked| Duration(asked.0.saturating_add(self.ack_delay.0)));
         doubled(measured.min(self.first_max).max(self.least), retries).min(self.max)
     }
 }
@@ -80,7 +86,7 @@ mod tests {
             answer(&mut timeout, packet, 600 * US);
         }
         assert!(
-            (600 * US..700 * US).contains(&timeout.after(0).0),
+            (610 * US..700 * US).contains(&timeout.after(0).0),
             "{:?}",
             timeout.after(0)
         );
