@@ -90,6 +90,9 @@ fn a_kill_switch_cancels_and_refuses_on_every_shard_until_it_is_turned_off_over_
         "{listed}"
     );
 
+    let (is_done, text) = desk.ctl(&["orders", "--session", "77"]);
+    assert!(!is_done && text.contains("the config has no session 77"), "{text}");
+
     let killed = desk.done(&["kill", "session", "2"]);
     assert!(killed.contains(r#"{"done":{"number":1}}"#), "{killed}");
     desk.trader.wait("the end of its orders", |trader| trader.open() == 0);

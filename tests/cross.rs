@@ -36,6 +36,23 @@ fn told(message: &str) -> [&str; 7] {
 }
 
 #[test]
+fn who_crosses_is_printed_and_that_nobody_can() {
+    let market = market();
+    let printed = || market.run(&["gateway", "-c", "gateway.toml", "--check"]);
+    let (ended, text) = printed();
+    assert!(
+        ended.success() && text.contains("crossing: 1 instruments, 2 sessions of 2 owners\n"),
+        "{text}"
+    );
+    market.change("gateway.toml", "symbols = [\"ALFA\"]", "symbols = []");
+    let (ended, text) = printed();
+    assert!(
+        ended.success() && text.contains("crossing: 0 instruments, 2 sessions of 2 owners: nothing crosses"),
+        "{text}"
+    );
+}
+
+#[test]
 fn two_clients_trade_inside_and_what_is_left_trades_at_the_exchange() {
     let market = market();
     let mut exchange = market.exchange_with("exchange", &["--record", "recording-exchange"]);

@@ -3,36 +3,16 @@
 
 use crate::cross::{buys, crossing, crossing_with, fills, price, sells, told};
 use crate::first_stage::{assert_replays, essence, report, say};
-use crate::fix::{Logon, field};
+use crate::fix::field;
 use crate::fixture::*;
 use crate::resend::body;
 use gateway::control::{Action, Order};
 use orders::KillScope;
-use proto::fix::{OrderCancelReplaceRequest, OrderCancelRequest, OrderFields, Version};
+use proto::fix::{OrderCancelReplaceRequest, OrderCancelRequest, OrderFields};
 use types::{
-    AccountId, ClientOrderId, ExecReport, ExecType, MassCancel, NewOrder, Price, Quantity, Reason, Request, SessionId,
-    Side, TradingDay,
+    AccountId, ClientOrderId, ExecReport, ExecType, MassCancel, NewOrder, Price, Quantity, Reason, Request, Side,
+    TradingDay,
 };
-
-const WATCHER: SessionId = SessionId(3);
-
-const WATCHER_PARTS: (&str, &str) = (
-    "[risk.classes.default]",
-    "[[sessions]]
-id = 3
-protocol = \"fix\"
-shard = 0
-client_comp_id = \"WATCHER\"
-our_comp_id = \"TICKGATE\"
-accounts = []
-drop_copy = [1, 2]
-owner = 3
-max_open_orders = 1
-resend_messages = 4
-cl_ord_ids = 100
-send_buffer_bytes = 65_536
-[risk.classes.default]",
-);
 
 /// Nothing is wrong with what is counted, and the journal gives it again.
 fn assert_counted(fixture: Fixture) {
@@ -78,10 +58,8 @@ fn cancel<'a>(fixture: &Fixture, ids: [&'a str; 2]) -> OrderCancelRequest<'a> {
 
 #[test]
 fn whoever_watches_both_accounts_gets_a_copy_of_either_side() {
-    let mut fixture = crossing_with(&[WATCHER_PARTS]);
-    fixture.shard.connect(WATCHER);
-    let logon = fixture.fix_bytes_of("WATCHER", Version::Fix44, 1, &Logon);
-    fixture.shard.client(WATCHER, &logon);
+    let mut fixture = crossing_with(&[WATCHER_PARTS, ("drop_copy = [1]", "drop_copy = [1, 2]")]);
+    fixture.watch();
     fixture.messages_of(WATCHER);
     let mut heard = fixture.fix(&sells("A-1", "100"));
     let took = fixture.native(&Request::New(buys(7, 4, "100")));

@@ -1,28 +1,10 @@
 //! A session that watches accounts: it gets copies of their reports, and enters no orders.
 
 use crate::fix::{Logon, field, order};
-use crate::fixture::{FIX, Fixture, buy};
+use crate::fixture::{FIX, Fixture, WATCHER, WATCHER_PARTS, buy};
 use crate::resend::{ResendRequest, body, number};
 use proto::fix::{Body, OrderCancelRequest, Version};
-use types::{ExecType, NewOrder, Quantity, Request, SessionId};
-
-/// The session that watches.
-const WATCHER: SessionId = SessionId(3);
-
-const SESSION: &str = r#"[[sessions]]
-id = 3
-protocol = "fix"
-shard = 0
-client_comp_id = "WATCHER"
-our_comp_id = "TICKGATE"
-accounts = []
-drop_copy = [1]
-owner = 3
-max_open_orders = 1
-resend_messages = 4
-cl_ord_ids = 100
-send_buffer_bytes = 65_536
-[risk.classes.default]"#;
+use types::{ExecType, NewOrder, Quantity, Request};
 
 /// A trader's fixture, and a client that watches it.
 struct Scene {
@@ -32,9 +14,9 @@ struct Scene {
 
 impl Scene {
     fn new(version: &str) -> Self {
-        let session = SESSION.replace("accounts = []", &format!("accounts = []\nversions = [\"{version}\"]"));
+        let speaks = format!("drop_copy = [1]\nversions = [\"{version}\"]");
         let mut scene = Self {
-            traders: Fixture::with("[risk.classes.default]", &session),
+            traders: Fixture::changed(&[WATCHER_PARTS, ("drop_copy = [1]", &speaks)]),
             next: 1,
         };
         scene.traders.fix(&Logon);

@@ -1,5 +1,6 @@
 //! A shard with one FIX and one native session, one venue, two instruments, on a journal of its own.
 
+use crate::fix::Logon;
 use gateway::Config;
 use gateway::harness::Harness;
 use latency::clock::Clock;
@@ -16,9 +17,30 @@ use types::{
 
 pub(crate) const FIX: SessionId = SessionId(1);
 pub(crate) const NATIVE: SessionId = SessionId(2);
+/// A session that watches, where the config has [`WATCHER_PARTS`].
+pub(crate) const WATCHER: SessionId = SessionId(3);
 pub(crate) const VENUE: VenueId = VenueId(0);
 pub(crate) const ALFA: InstrumentId = InstrumentId(1);
 pub(crate) const START: Timestamp = Timestamp(1_796_000_000_000_000_000);
+
+/// What gives the config a session that gets copies of the reports of account 1, and enters no orders.
+pub(crate) const WATCHER_PARTS: (&str, &str) = (
+    "[risk.classes.default]",
+    r#"[[sessions]]
+id = 3
+protocol = "fix"
+shard = 0
+client_comp_id = "WATCHER"
+our_comp_id = "TICKGATE"
+accounts = []
+drop_copy = [1]
+owner = 3
+max_open_orders = 1
+resend_messages = 4
+cl_ord_ids = 100
+send_buffer_bytes = 65_536
+[risk.classes.default]"#,
+);
 
 /// A shard and the folder that its journal is in.
 pub(crate) struct Fixture {
@@ -285,6 +307,13 @@ impl Fixture {
     }
 
     /// The bytes of a FIX message of any client.
+    /// The session that watches logs on.
+    pub(crate) fn watch(&mut self) {
+        self.shard.connect(WATCHER);
+        let logon = self.fix_bytes_of("WATCHER", Version::Fix44, 1, &Logon);
+        self.shard.client(WATCHER, &logon);
+    }
+
     pub(crate) fn fix_bytes_of(&self, comp_id: &str, version: Version, sequence: u64, body: &impl Body) -> Vec<u8> {
         let mut buffer = [0; 4_096];
         let header = MessageHeader {

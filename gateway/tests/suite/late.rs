@@ -5,36 +5,13 @@ use crate::first_stage::assert_replays;
 use crate::fix::{Logon, field, order};
 use crate::fixture::*;
 use gateway::control::{Action, Order};
-use proto::fix::Version;
-use types::{ClientOrderId, ExecType, Quantity, Reason, Request, SessionId, TradingDay};
-
-const WATCHER: SessionId = SessionId(3);
-
-const WATCHER_PARTS: (&str, &str) = (
-    "[risk.classes.default]",
-    "[[sessions]]
-id = 3
-protocol = \"fix\"
-shard = 0
-client_comp_id = \"WATCHER\"
-our_comp_id = \"TICKGATE\"
-accounts = []
-drop_copy = [1]
-owner = 3
-max_open_orders = 1
-resend_messages = 4
-cl_ord_ids = 100
-send_buffer_bytes = 65_536
-[risk.classes.default]",
-);
+use types::{ClientOrderId, ExecType, Quantity, Reason, Request, TradingDay};
 
 /// Order A-1 of the FIX client and 1 of the native one at the venue, four lots of each traded.
 fn two_orders() -> (Fixture, [ClientOrderId; 2]) {
     let mut fixture = Fixture::changed(&[WATCHER_PARTS]);
     fixture.fix(&Logon);
-    fixture.shard.connect(WATCHER);
-    let logon = fixture.fix_bytes_of("WATCHER", Version::Fix44, 1, &Logon);
-    fixture.shard.client(WATCHER, &logon);
+    fixture.watch();
     let number = |fixture: &Fixture| fixture.sent().1.expect("it went out").client_order_id();
     fixture.fix(&order("A-1", "ALFA"));
     let of_fix = number(&fixture);

@@ -287,6 +287,34 @@ pub(crate) fn venue_report(order: &ForVenue<NewOrder>, exec_type: ExecType, numb
     }
 }
 
+/// What no venue can say of a trade of ten lots that it reports as `good`, and what is wrong with each.
+pub(crate) fn trades_that_cannot_be(good: &ExecReport) -> [(ExecReport, Anomaly); 6] {
+    let lots = |lots| ExecReport {
+        last_quantity: Quantity(lots),
+        ..*good
+    };
+    let other_side = ExecReport {
+        side: good.side.opposite(),
+        ..*good
+    };
+    let other_instrument = ExecReport {
+        instrument: BETA,
+        ..*good
+    };
+    let no_price = ExecReport {
+        last_price: Price::NULL,
+        ..*good
+    };
+    [
+        (other_side, Anomaly::WrongTerms),
+        (other_instrument, Anomaly::WrongTerms),
+        (no_price, Anomaly::WrongTerms),
+        (lots(11), Anomaly::Overfill),
+        (lots(u64::MAX), Anomaly::Overfill),
+        (lots(0), Anomaly::Overfill),
+    ]
+}
+
 /// A trade of an order at its venue.
 pub(crate) fn fill(order: &ForVenue<NewOrder>, number: ClientOrderId, ticks: i64, lots: u64) -> ExecReport {
     ExecReport {

@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 use orders::{Anomaly, ForVenue, OrderStatus, Orders, Report};
-use types::{ExecReport, ExecType, NewOrder, Price, Quantity, Reason, Side, TimeInForce, TradingDay, VenueId};
+use types::{ExecReport, ExecType, NewOrder, Price, Quantity, Reason, TimeInForce, TradingDay, VenueId};
 
 const DAYS: [TradingDay; 2] = [TradingDay(20_260_105), TradingDay(20_260_106)];
 
@@ -144,47 +144,10 @@ fn what_is_wrong_with_a_late_trade_is_counted_and_changes_nothing() {
     let lives = accepted(&mut orders, &till_cancelled);
     roll(&mut orders, DAYS[0]);
     let good = fill(&sent, sent.request.client_order_id, 100, 10);
-    let wrong = [
-        (
-            ExecReport {
-                side: Side::Sell,
-                ..good
-            },
-            Anomaly::WrongTerms,
-        ),
-        (
-            ExecReport {
-                instrument: BETA,
-                ..good
-            },
-            Anomaly::WrongTerms,
-        ),
-        (
-            ExecReport {
-                last_price: Price::NULL,
-                ..good
-            },
-            Anomaly::WrongTerms,
-        ),
-        (
-            ExecReport {
-                last_quantity: Quantity(11),
-                ..good
-            },
-            Anomaly::Overfill,
-        ),
-        (
-            ExecReport {
-                last_quantity: Quantity(0),
-                ..good
-            },
-            Anomaly::Overfill,
-        ),
-        (
-            venue_report(&sent, ExecType::Expired, sent.request.client_order_id),
-            Anomaly::Late,
-        ),
-    ];
+    let wrong = trades_that_cannot_be(&good).into_iter().chain([(
+        venue_report(&sent, ExecType::Expired, sent.request.client_order_id),
+        Anomaly::Late,
+    )]);
     for (report, anomaly) in wrong {
         assert_eq!(on_report(&mut orders, &report), Err(anomaly), "{report:?}");
     }
