@@ -76,6 +76,7 @@ fn the_path_of_an_order_has_no_dyn_and_no_async() {
         "gateway/src/shard.rs",
         "gateway/src/live.rs",
         "gateway/src/worker.rs",
+        "gateway/src/marks.rs",
         "gateway/src/clients.rs",
         "gateway/src/client_output.rs",
         "gateway/src/outbox.rs",
