@@ -5,7 +5,8 @@ use crate::processes::{Victim, kill};
 use crate::trader::Trader;
 use std::collections::BTreeSet;
 use std::fs;
-use types::{ExecType, Reason, Side};
+use std::time::Duration;
+use types::{ExecType, Quantity, Reason, Side};
 
 /// A gateway of two shards that runs. Instruments 1 and 3 are on shard 0, 2 and 4 on shard 1.
 struct Scene {
@@ -20,7 +21,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let market = Market::new(2, "ltp");
+        Self::of(Market::new(2, "ltp"))
+    }
+
+    fn of(market: Market) -> Self {
         let mut scene = Self {
             exchange: market.exchange("exchange"),
             gateway: market.gateway("gateway"),
@@ -149,6 +153,83 @@ fn a_lost_session_has_its_orders_cancelled_on_every_shard() {
     scene.here.hang_up();
     scene.here.connect();
     scene.here.wait("two cancels", |trader| trader.open() == 0);
+    scene.end();
+}
+
+/// The instrument is on shard 1. Both clients that cross in it are on shard 0; the one on shard 1 makes the book and does not.
+#[test]
+fn two_clients_of_one_shard_trade_inside_on_another_and_what_is_left_goes_to_its_venue() {
+    const BRVO: u32 = 2;
+    let market = Market::new(2, "ltp");
+    for user in ["taker", "maker"] {
+        let user = format!("user = \"{user}\"\n");
+        market.change("gateway.toml", &user, &format!("{user}crossing = true\n"));
+    }
+    market.change(
+        "gateway.toml",
+        "[capacity]\n",
+        // Longer than the test, so that nothing goes to the exchange because it has rested.
+        "[first_stage]\nheld_orders = 64\n[first_stage.crossing]\nsymbols = [\"BRVO\"]\nrest_ms = 600_000\n\
+         [control]\nsocket = \"control.sock\"\n[capacity]\n",
+    );
+    let mut scene = Scene::of(market);
+    let mut maker = Trader::new("maker", 3, scene.market.native[0]);
+    maker.connect();
+    let Scene {
+        here, there, market, ..
+    } = &mut scene;
+    let bid = there.order(Side::Buy, BRVO, "42.10");
+    there.order(Side::Sell, BRVO, "42.30");
+    there.wait("the book", |there| there.accepted() == 2);
+    let sell = |maker: &mut Trader| {
+        let number = maker.order(Side::Sell, BRVO, "42.20");
+        maker.wait("an answer", Trader::is_answered);
+        number
+    };
+    // Until the gateway has the book of the feed an order goes to the exchange.
+    let mut sold = sell(&mut maker);
+    while !maker.orders[&sold].is_crossing {
+        assert!(maker.requests() < 1_000, "the gateway hears no feed");
+        maker.mass_cancel();
+        maker.wait("its end", |maker| maker.open() == 0);
+        std::thread::sleep(Duration::from_millis(10));
+        sold = sell(&mut maker);
+    }
+    let went = market.orders_of_exchange().len();
+
+    // Four of ten, then more than is left: what is left of that rests in its turn.
+    let buy =
+        |here: &mut Trader, lots| here.order_with(Side::Buy, BRVO, "42.20", |order| order.quantity = Quantity(lots));
+    let bought = [4, 10].map(|lots| buy(here, lots));
+    here.wait("ten inside", |here| here.traded() == 10);
+    maker.wait("ten inside", |maker| maker.orders[&sold].leaves == 0);
+    assert_eq!(maker.orders[&sold].crossed, 10);
+    // One that reaches the best bid trades with what rests, and then at the exchange.
+    let reaches = maker.order(Side::Sell, BRVO, "42.10");
+    maker.wait("all of it", |maker| {
+        maker.orders.get(&reaches).is_some_and(|order| order.leaves == 0)
+    });
+    here.wait("the rest", |here| here.orders[&bought[1]].leaves == 0);
+    there.wait("six", |there| there.orders[&bid].traded == 6);
+    let inside = |trader: &Trader, number| (trader.orders[&number].crossed, trader.orders[&number].traded);
+    assert_eq!(inside(&maker, reaches), (4, 10));
+    assert_eq!(bought.map(|number| inside(here, number)), [(4, 4), (10, 10)]);
+    assert_eq!(market.orders_of_exchange().len(), went + 1);
+
+    // One that rests goes with its session, and trades with nobody then.
+    let rests = sell(&mut maker);
+    assert!(maker.orders[&rests].is_crossing);
+    maker.hang_up();
+    maker.connect();
+    maker.wait("its end", |maker| maker.open() == 0);
+    buy(here, 10);
+    here.wait("it rests alone", |here| here.is_answered() && here.open() == 1);
+    let (status, audit) = market.run(&["ctl", "-c", "gateway.toml", "--json", "audit"]);
+    assert!(status.success(), "{audit}");
+    for open in [0, 3] {
+        let line = format!(r#""open_orders":{open},"difference":null"#);
+        assert!(audit.contains(&line), "{audit}");
+    }
     scene.end();
 }
 

@@ -56,6 +56,9 @@ pub(crate) struct Order {
     pub(crate) order_id: OrderId,
     /// Why it was refused; none for an order that was accepted.
     pub(crate) refused: Reason,
+    /// Whether the gateway took it to trade inside, and lots that it traded there; they are among those traded.
+    pub(crate) is_crossing: bool,
+    pub(crate) crossed: u64,
     pub(crate) traded: u64,
     pub(crate) leaves: u64,
     is_over: bool,
@@ -362,6 +365,8 @@ impl Trader {
                 let order = Order {
                     order_id: report.order_id,
                     refused: if is_refused { report.reason } else { Reason::None },
+                    is_crossing: report.reason == Reason::Crossing,
+                    crossed: 0,
                     traded: 0,
                     leaves: report.leaves.0,
                     is_over: is_refused,
@@ -370,6 +375,9 @@ impl Trader {
             }
             (ExecType::Fill, Some(order)) if !order.is_over => {
                 order.traded += report.last_quantity.0;
+                if matches!(report.reason, Reason::CrossedResting | Reason::CrossedTaking) {
+                    order.crossed += report.last_quantity.0;
+                }
                 order.leaves = report.leaves.0;
                 order.is_over = report.leaves.0 == 0;
                 assert_eq!(order.traded, report.cumulative.0, "{report:?}");

@@ -6,16 +6,17 @@ use crate::fix::field;
 use crate::fixture::*;
 use gateway::harness::Told;
 use types::{
-    CancelOrder, ClientOrderId, ExecType, InstrumentId, MassCancel, NewOrder, Price, Quantity, Reason, ReplaceOrder,
-    Request, SessionId, ShardId, Side,
+    AccountId, CancelOrder, ClientOrderId, ExecType, InstrumentId, MassCancel, NewOrder, Price, Quantity, Reason,
+    ReplaceOrder, Request, SessionId, ShardId, Side,
 };
 
 const OTHER: ShardId = ShardId(1);
 const BETA: InstrumentId = InstrumentId(2);
-/// A native session of the other shard, with account 2.
+/// Native sessions of the other shard, with account 2 and account 1.
 const AWAY: SessionId = SessionId(3);
+const AWAY_TOO: SessionId = SessionId(4);
 
-/// A second shard, with BETA and a native client of its own.
+/// A second shard, with BETA and native clients of its own.
 const PARTS_OF_TWO: [(&str, &str); 5] = [
     (
         "[[venues]]\n",
@@ -29,6 +30,8 @@ const PARTS_OF_TWO: [(&str, &str); 5] = [
     (
         "[risk.classes.default]",
         "[[sessions]]\nid = 3\nprotocol = \"native\"\nshard = 1\nuser = \"away\"\naccounts = [2]\nowner = 3\n\
+         crossing = true\nmax_open_orders = 100\nresend_messages = 256\nsend_buffer_bytes = 65_536\n\
+         [[sessions]]\nid = 4\nprotocol = \"native\"\nshard = 1\nuser = \"away2\"\naccounts = [1]\nowner = 4\n\
          crossing = true\nmax_open_orders = 100\nresend_messages = 256\nsend_buffer_bytes = 65_536\n\
          [risk.classes.default]",
     ),
@@ -216,6 +219,66 @@ fn clients_of_two_shards_trade_inside_and_each_hears_it_where_it_is() {
     assert_eq!([fixture.held_by(1), fixture.held_by(2)], [[0, 14, 0, 6], [14, 0, 0, 0]]);
     fixture.shard.shard().orders().audit().expect("all is counted");
     assert_replays(fixture);
+}
+
+/// What a shard was told of trades: whose, how many lots, why.
+fn trades(told: &[Told]) -> Vec<(SessionId, u64, Reason)> {
+    let trades = told.iter().filter_map(|told| match told {
+        Told::Report(report) if report.exec_type == ExecType::Fill => {
+            Some((report.session, report.last_quantity.0, report.reason))
+        }
+        _ => None,
+    });
+    trades.collect()
+}
+
+/// A sell of the second client of the other shard.
+fn away_sells(number: u64, lots: u64) -> Request {
+    Request::New(NewOrder {
+        session: AWAY_TOO,
+        account: AccountId(1),
+        side: Side::Sell,
+        ..buys(number, lots, "100")
+    })
+}
+
+#[test]
+fn two_clients_of_another_shard_trade_here_and_each_hears_it_there() {
+    let mut fixture = two_shards();
+    fixture.shard.from_shard(OTHER, &away_sells(1, 10));
+    fixture.shard.from_shard(OTHER, &away(1, 4, "100"));
+    assert_eq!(
+        trades(&taken(&mut fixture)),
+        [(AWAY_TOO, 4, Reason::CrossedResting), (AWAY, 4, Reason::CrossedTaking)]
+    );
+    fixture.shard.from_shard(OTHER, &away(2, 6, "100"));
+    assert_eq!(
+        trades(&taken(&mut fixture)),
+        [(AWAY_TOO, 6, Reason::CrossedResting), (AWAY, 6, Reason::CrossedTaking)]
+    );
+    assert_eq!((fixture.crossed(), fixture.sent().0), ([1, 2], 0));
+    assert_eq!([fixture.held_by(1), fixture.held_by(2)], [[0, 10, 0, 0], [10, 0, 0, 0]]);
+    fixture.shard.shard().orders().audit().expect("all is counted");
+    assert_replays(fixture);
+}
+
+#[test]
+fn two_clients_of_another_shard_trade_only_where_its_ring_has_room_for_both() {
+    /// Places of the ring.
+    const PLACES: u64 = 256;
+    for (left, crossed) in [(1, 0), (2, 1)] {
+        let mut fixture = two_shards();
+        fixture.shard.from_shard(OTHER, &away(1, 10, "100"));
+        // With the answer to that and to the one that is to trade so many places are left.
+        for number in 2..=PLACES - 1 - left {
+            fixture.shard.from_shard(OTHER, &away(number, 501, "100"));
+        }
+        fixture.shard.from_shard(OTHER, &away_sells(1, 10));
+        assert_eq!(fixture.crossed(), [1, crossed], "{left} places left");
+        assert_eq!(trades(&taken(&mut fixture)).len() as u64, 2 * crossed);
+        fixture.shard.shard().orders().audit().expect("all is counted");
+        assert_replays(fixture);
+    }
 }
 
 #[test]
