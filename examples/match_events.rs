@@ -10,8 +10,8 @@
 //!
 //! `ns_per_event` is one pass over the decoded events, reports delivered and hashed, divided by their number. The
 //! percentiles are from a pass of their own, each event between two clock reads, the cost of a read taken off. Both passes
-//! have a matcher that is built for the orders and levels that the workload reaches, rounded up to a power of two; a first
-//! pass that is not timed finds them.
+//! have a matcher that is built for one more than the orders and levels that the workload reaches, rounded up to a power of two;
+//! a first pass that is not timed finds them.
 
 use matcher::{
     BookIndex, Capacity, MAX_BOOKS, MAX_ORDERS, Matcher, NewOrder, OwnerId, Priority, Replace, Report, SelfMatch,
@@ -162,10 +162,11 @@ fn capacity(workload: &Workload) -> Capacity {
         orders = orders.max(matcher.order_count());
         levels = levels.max(matcher.level_count());
     }
+    // An order that comes in is given room to rest before it trades, though it may not need it.
     Capacity {
         books,
-        orders: orders.next_power_of_two(),
-        levels: levels.next_power_of_two(),
+        orders: (orders + 1).next_power_of_two().min(MAX_ORDERS),
+        levels: (levels + 1).next_power_of_two().min(MAX_ORDERS),
         special: 0,
     }
 }
@@ -263,3 +264,42 @@ const fn hash(state: u64, word: u64) -> u64 {
 }
 
 const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A workload of one book.
+    fn workload(events: &[(u64, u8, i64)]) -> Workload {
+        let mut bytes = b"LOBEVT01\x01\0\0\0\x01\0\0\0".to_vec();
+        bytes.extend_from_slice(&(events.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&[0; 8]);
+        for &(id, side, price) in events {
+            bytes.extend_from_slice(&id.to_le_bytes());
+            bytes.extend_from_slice(&[0, 0, 0, 0, b'N', side, 0, 0]);
+            bytes.extend_from_slice(&price.to_le_bytes());
+            bytes.extend_from_slice(&[5, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        Workload::parse(&bytes).expect("a workload")
+    }
+
+    #[test]
+    fn an_order_that_trades_when_the_most_are_open_has_room() {
+        for resting in 1..20u64 {
+            let mut events: Vec<_> = (0..resting).map(|id| (id, b'S', 100 + id.cast_signed())).collect();
+            events.push((u64::MAX, b'B', 100));
+            let line = run(&workload(&events));
+            assert!(
+                line.contains("\"trades\":1,\"traded_qty\":5,\"rejects\":0"),
+                "{resting}: {line}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_refused() {
+        for length in [0, 16, 31, 32] {
+            assert!(Workload::parse(&[0; 32][..length]).is_none(), "{length}");
+        }
+    }
+}
