@@ -143,8 +143,7 @@ impl Orders {
         if venue.types.parts(order.type_now(), terms.extra.display)?.slices && order.held_place == NIL {
             return Err(Reason::VenueLacksType);
         }
-        let is_same_price = replace.price == order.price && terms.extra.stop_price == order.terms.stop_price;
-        let is_limited = !is_same_price || replace.quantity > order.quantity;
+        let is_limited = !order.only_loses_lots(&replace);
         let mut mark = Price(0);
         let weight_price = if is_limited {
             let account = &self.accounts[order.account as usize];
@@ -484,6 +483,23 @@ impl Order {
             OrderType::StopLimit if self.triggered => OrderType::Limit,
             order_type => order_type,
         }
+    }
+
+    /// Whether a replace takes lots off and changes nothing else; `replace` is as [`replaced_by`](Self::replaced_by) leaves it. What
+    /// may not be above the quantity goes down with it.
+    fn only_loses_lots(&self, replace: &ReplaceOrder) -> bool {
+        let stop_price = if self.triggered {
+            Price::NULL
+        } else {
+            self.terms.stop_price
+        };
+        let kept = OrderTerms {
+            stop_price,
+            display: self.terms.display.min(replace.quantity),
+            min_quantity: self.terms.min_quantity.min(replace.quantity),
+            ..self.terms
+        };
+        replace.price == self.price && replace.quantity <= self.quantity && replace.terms == kept
     }
 
     /// The order as a replace would make it. What the request says of a stop price that was met is left out of it.

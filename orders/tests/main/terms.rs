@@ -1,10 +1,10 @@
 //! What stops, pegs and orders that outlive the day mean for exposure, the own-order screen and the venue.
 
 use crate::fixture::*;
-use orders::{Anomaly, OrderStatus, Orders, Reference};
+use orders::{Anomaly, Limit, LimitScope, LimitValue, OrderStatus, Orders, Reference};
 use types::{
-    ClientOrderId, ExecType, MassStatusRequest, NewOrder, Notional, OrderId, OrderStatusRequest, OrderTerms, OrderType,
-    Price, Quantity, Reason, ReplaceOrder, Side, TimeInForce, Timestamp, TradingDay, VenueId,
+    ClientOrderId, Duration, ExecType, MassStatusRequest, NewOrder, Notional, OrderId, OrderStatusRequest, OrderTerms,
+    OrderType, Price, Quantity, Reason, ReplaceOrder, Side, TimeInForce, Timestamp, TradingDay, VenueId,
 };
 
 fn ticks(count: i64) -> Price {
@@ -169,9 +169,83 @@ fn a_triggered_stop_limit_is_replaced_as_the_limit_order_that_it_is() {
         replace(&mut orders, &request(3, 140, ticks(140))).err(),
         Some(Reason::PriceCollar)
     );
+    for stop_price in [Price::NULL, ticks(105), ticks(90)] {
+        let less = ReplaceOrder {
+            quantity: Quantity(9),
+            ..request(4, 106, stop_price)
+        };
+        let checked = orders.check_replace(NOW, &less, &Reference::NONE);
+        assert!(checked.is_ok(), "what only takes lots off passes every limit");
+    }
     let replaced = replace(&mut orders, &request(4, 110, ticks(105))).unwrap();
     assert_eq!(replaced.request.terms.stop_price, Price::NULL);
     orders.audit().unwrap();
+}
+
+#[test]
+fn a_replace_that_changes_other_terms_passes_every_check() {
+    let terms = |display, expires, post_only| OrderTerms {
+        display: Quantity(display),
+        expires: NOW + Duration::from_secs(expires),
+        post_only,
+        ..OrderTerms::NONE
+    };
+    let order = NewOrder {
+        time_in_force: TimeInForce::GoodTillDate,
+        terms: terms(5, 10, false),
+        ..new_order(1)
+    };
+    let mut orders = orders();
+    accepted(&mut orders, &order);
+    let alpha = LimitScope::Instrument(ALPHA);
+    set_limit(&mut orders, alpha, Limit::Restricted, LimitValue::Switch(true)).unwrap();
+    for (lots, terms, reason) in [
+        (10, terms(4, 10, false), Some(Reason::Restricted)),
+        (9, terms(6, 10, false), Some(Reason::Restricted)),
+        (9, terms(0, 10, false), Some(Reason::Restricted)),
+        (9, terms(5, 11, false), Some(Reason::Restricted)),
+        (9, terms(5, 10, true), Some(Reason::Restricted)),
+        (9, terms(5, 10, false), None),
+        // No more can be shown than there is.
+        (3, terms(3, 10, false), None),
+        (3, terms(2, 10, false), Some(Reason::Restricted)),
+    ] {
+        let request = ReplaceOrder {
+            terms,
+            ..replace_of(&order, 2, 100, lots)
+        };
+        let checked = orders.check_replace(NOW, &request, &REFERENCE);
+        assert_eq!(checked.err(), reason, "{lots} {terms:?}");
+    }
+}
+
+#[test]
+fn a_pegged_order_comes_no_nearer_to_the_market_in_what_is_restricted() {
+    let peg = |offset: i64| OrderTerms {
+        peg_offset: Price(-offset * TICK),
+        ..OrderTerms::NONE
+    };
+    let order = NewOrder {
+        order_type: OrderType::PegPrimary,
+        terms: peg(5),
+        ..new_order(1)
+    };
+    let mut orders = orders();
+    accepted(&mut orders, &order);
+    let alpha = LimitScope::Instrument(ALPHA);
+    set_limit(&mut orders, alpha, Limit::Restricted, LimitValue::Switch(true)).unwrap();
+    for (lots, offset, reason) in [
+        (10, 1, Some(Reason::Restricted)),
+        (9, 1, Some(Reason::Restricted)),
+        (9, 5, None),
+    ] {
+        let request = ReplaceOrder {
+            terms: peg(offset),
+            ..replace_of(&order, 2, 100, lots)
+        };
+        let checked = orders.check_replace(NOW, &request, &REFERENCE);
+        assert_eq!(checked.err(), reason, "{lots} {offset}");
+    }
 }
 
 #[test]

@@ -76,7 +76,8 @@ impl Live {
         };
         let display = match self.request.terms.display {
             Quantity::ZERO => Quantity::ZERO,
-            _ => Quantity(request.quantity.0.min(4)),
+            // At times another.
+            _ => Quantity(request.quantity.0.min(4 - request.quantity.0 % 2)),
         };
         ReplaceOrder {
             price,
@@ -99,8 +100,10 @@ impl Live {
     }
 
     pub(super) fn is_raised_by(&self, request: &ReplaceOrder) -> bool {
+        let waits_for_stop = self.as_it_is().order_type.is_stop();
         request.price != self.price
-            || request.terms.stop_price != self.request.terms.stop_price
+            || (waits_for_stop && request.terms.stop_price != self.request.terms.stop_price)
+            || request.terms.display != self.request.terms.display.min(request.quantity)
             || request.quantity.0 > self.lots
     }
 
