@@ -1,6 +1,8 @@
 //! A shard without sockets: messages in by call, messages out by look. For benchmarks and tests; the shard, its journal and
 //! its sessions are the real ones.
 
+mod state;
+
 use crate::books;
 use crate::client_links::ClientLinks;
 use crate::clients;

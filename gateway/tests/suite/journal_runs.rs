@@ -1,5 +1,6 @@
-//! Everything that keeps orders in the gateway at once, over links that are full now and then: whatever happens, the journal
-//! gives it again, also cut off anywhere, and what is counted is what a recount finds.
+//! Everything that keeps orders in the gateway at once, over links that are full now and then, and everything that an operator
+//! stops, closes and ends: whatever happens, the journal gives it again, with the state that it led to, also cut off anywhere,
+//! and what is counted is what a recount finds.
 
 use crate::cross::{at, price};
 use crate::first_stage::{OTHER, OTHER_VENUE, assert_replays, report, say};
@@ -8,23 +9,28 @@ use crate::fixture::*;
 use crate::held::TYPES;
 use crate::recovery::{came_in, cut, entries};
 use gateway::control::{Action, Order};
-use orders::KillScope;
+use gateway::harness::Harness;
+use orders::{KillScope, Limit, LimitScope, LimitValue, Party, Traded};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use proto::fix::NewOrderSingle;
+use proto::journal::Kind;
 use proto::native;
 use types::{
-    AccountId, CancelOrder, ClientOrderId, Duration, ExecReport, ExecType, MassCancel, NewOrder, OrderTerms, OrderType,
-    Price, Quantity, Reason, ReplaceOrder, Request, Side, TimeInForce, TradingDay, VenueId,
+    AccountId, CancelOrder, ClientOrderId, Duration, ExecReport, ExecType, InstrumentId, LimitClass, MassCancel,
+    NewOrder, OrderTerms, OrderType, Price, Quantity, Reason, ReplaceOrder, Request, ShardId, Side, TimeInForce,
+    TradingDay, VenueId,
 };
 
 /// Both sessions cross; the native one's orders are too fast now and then, cancel own ones, and go to two venues by account,
-/// one of which has a limit of the loss.
+/// one of which has a limit of the loss that a few ticks reach.
 const PARTS: [(&str, &str); 6] = [
     ("[[accounts]]\n", OTHER_VENUE),
     (
         "[[accounts]]\nid = 1\n",
         "[[accounts]]\nid = 2\nmax_quantity_lots = 1_000\nmax_notional = \"1000000\"\nmax_open_orders = 100\n\
-         max_open_notional = \"1000000\"\nmax_loss = \"1000\"\n[[accounts]]\nid = 1\n",
+         max_open_notional = \"1000000\"\nmax_loss = \"0.2\"\n[[accounts]]\nid = 1\n",
     ),
     ("mark_every_ms = 1_000", "mark_every_ms = 10"),
     (
@@ -64,8 +70,15 @@ enum Step {
     Replace(u64, u64),
     MassCancel,
     Lost,
-    Kill(bool),
+    Stop(Stop, KillScope),
+    /// The native session is shut out, and comes again.
+    Disable,
+    Close(Party, Traded),
+    /// All that was stopped or closed goes on.
+    GoOn,
     Roll,
+    /// A venue tells of a trade of one of the orders that it was sent, whatever became of that.
+    Late(u8, usize, u64),
     /// Places left on a venue's link; eight are set aside for cancels.
     Room(u8, usize),
     Venue(u8, bool),
@@ -75,19 +88,55 @@ enum Step {
     Later(u64),
 }
 
+/// What an operator does to a firm, an account or a session.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    Kill,
+    LetReduce,
+    Cancel,
+}
+
+fn scopes() -> [KillScope; 5] {
+    let [one, other] = [1, 2].map(|id| KillScope::Account(AccountId(id)));
+    [
+        KillScope::Firm,
+        one,
+        other,
+        KillScope::Session(FIX),
+        KillScope::Session(NATIVE),
+    ]
+}
+
+fn closings() -> Vec<(Party, Traded)> {
+    let [one, other] = [1, 2].map(|id| Party::Account(AccountId(id)));
+    let parties = [one, other, Party::Session(FIX), Party::Session(NATIVE)];
+    let [alfa, beta] = [1, 2].map(|id| Traded::Instrument(InstrumentId(id)));
+    let all = [Traded::Class(LimitClass(0)), alfa, beta];
+    parties
+        .into_iter()
+        .flat_map(|party| all.map(|traded| (party, traded)))
+        .collect()
+}
+
 fn step() -> impl Strategy<Value = Step> {
+    let stop = prop::sample::select(vec![Stop::Kill, Stop::LetReduce, Stop::Cancel]);
+    let closing = prop::sample::select(closings());
     prop_oneof![
-        12 => (0u8..8, 1u32..3, any::<bool>(), -2i64..3, 1u64..15)
+        20 => (0u8..14, 1u32..3, any::<bool>(), -2i64..3, 1u64..15)
             .prop_map(|(kind, account, buy, ticks, lots)| Step::Native { kind, account, buy, ticks, lots }),
-        4 => (any::<bool>(), -1i64..2, 1u64..15).prop_map(|(buy, ticks, lots)| Step::Fix { buy, ticks, lots }),
+        12 => (any::<bool>(), -1i64..2, 1u64..15).prop_map(|(buy, ticks, lots)| Step::Fix { buy, ticks, lots }),
         5 => (0u64..6).prop_map(Step::Cancel),
         4 => (0u64..6, 1u64..20).prop_map(|(back, lots)| Step::Replace(back, lots)),
         1 => Just(Step::MassCancel),
         1 => Just(Step::Lost),
-        1 => any::<bool>().prop_map(Step::Kill),
+        1 => (stop, prop::sample::select(scopes().to_vec())).prop_map(|(stop, scope)| Step::Stop(stop, scope)),
+        1 => Just(Step::Disable),
+        1 => closing.prop_map(|(party, traded)| Step::Close(party, traded)),
+        4 => Just(Step::GoOn),
         1 => Just(Step::Roll),
-        5 => (0u8..2, prop::sample::select(vec![0, 8, 64])).prop_map(|(venue, room)| Step::Room(venue, room)),
-        1 => (0u8..2, prop::bool::weighted(0.7)).prop_map(|(venue, is_up)| Step::Venue(venue, is_up)),
+        4 => (0u8..2, 0usize..8, 1u64..5).prop_map(|(venue, back, lots)| Step::Late(venue, back, lots)),
+        4 => (0u8..2, prop::sample::select(vec![0, 8, 64, 64, 64, 64, 64])).prop_map(|(venue, room)| Step::Room(venue, room)),
+        1 => (0u8..2, prop::bool::weighted(0.8)).prop_map(|(venue, is_up)| Step::Venue(venue, is_up)),
         10 => (0u8..2, 0u8..4, 1u64..15).prop_map(|(venue, mood, lots)| Step::Answer(venue, mood, lots)),
         5 => (-2i64..3, -3i64..4).prop_map(|(bid, last)| Step::Market(bid, last)),
         6 => (1u64..30).prop_map(Step::Later),
@@ -99,6 +148,8 @@ struct Run {
     number: u64,
     /// Native orders.
     orders: Vec<NewOrder>,
+    /// By venue: orders that were the last it was sent when a step had ended.
+    sent: [Vec<NewOrder>; 2],
     day: u32,
 }
 
@@ -110,8 +161,17 @@ impl Run {
             fixture,
             number: 0,
             orders: Vec::new(),
-            day: 20_261_130,
+            sent: [const { Vec::new() }; 2],
+            day: 20_261_200,
         }
+    }
+
+    fn operator(&mut self, action: Action) {
+        self.fixture.shard.control(&Order {
+            operator: 1,
+            number: self.number,
+            action,
+        });
     }
 
     fn step(&mut self, step: &Step) {
@@ -164,19 +224,31 @@ impl Run {
                 self.fixture.shard.disconnect(NATIVE);
                 self.fixture.shard.connect(NATIVE);
             }
-            Step::Kill(on) => {
-                let scope = KillScope::Account(AccountId(2));
-                let action = if on { Action::Kill(scope) } else { Action::Revive(scope) };
-                self.fixture.shard.control(&Order {
-                    operator: 1,
-                    number,
-                    action,
-                });
+            Step::Stop(stop, scope) => self.operator(match stop {
+                Stop::Kill => Action::Kill(scope),
+                Stop::LetReduce => Action::LetReduce(scope),
+                Stop::Cancel => Action::Cancel(scope),
+            }),
+            Step::Disable => {
+                self.operator(Action::Disable(NATIVE));
+                self.fixture.shard.disconnect(NATIVE);
+                self.operator(Action::Enable(NATIVE));
+                self.fixture.shard.connect(NATIVE);
+            }
+            Step::Close(party, traded) => self.close(party, traded, true),
+            Step::GoOn => {
+                scopes()
+                    .into_iter()
+                    .for_each(|scope| self.operator(Action::Revive(scope)));
+                closings()
+                    .into_iter()
+                    .for_each(|(party, traded)| self.close(party, traded, false));
             }
             Step::Roll => {
                 self.day += 1;
-                self.fixture.shard.roll(TradingDay(self.day));
+                self.operator(Action::Roll(TradingDay(self.day)));
             }
+            Step::Late(venue, back, lots) => self.late(VenueId(venue), back, lots),
             Step::Room(venue, room) => self.fixture.shard.set_venue_room(VenueId(venue), room),
             Step::Venue(venue, is_up) => self.fixture.shard.set_venue_up(VenueId(venue), is_up),
             Step::Answer(venue, mood, lots) => self.answer(VenueId(venue), mood, lots),
@@ -192,7 +264,40 @@ impl Run {
         }
         self.fixture.shard.turn();
         self.fixture.native_reports();
+        self.note_sent();
         self.fixture.shard.shard().orders().audit().expect("all is counted");
+    }
+
+    fn close(&mut self, party: Party, traded: Traded, closes: bool) {
+        self.operator(Action::SetLimit {
+            scope: LimitScope::Trade(party, traded),
+            limit: Limit::Restricted,
+            value: LimitValue::Switch(closes),
+        });
+    }
+
+    fn note_sent(&mut self) {
+        for (venue, orders) in (0..).map(VenueId).zip(&mut self.sent) {
+            let (_, last) = self.fixture.shard.sent_to_venue(venue);
+            if let Ok(Request::New(order)) = native::decode_request(last)
+                && orders.last() != Some(&order)
+            {
+                orders.push(order);
+            }
+        }
+    }
+
+    fn late(&mut self, venue: VenueId, back: usize, lots: u64) {
+        let Some(order) = self.sent[usize::from(venue.0)].iter().rev().nth(back) else {
+            return;
+        };
+        let said = ExecReport {
+            side: order.side,
+            last_quantity: Quantity(lots),
+            last_price: price("100"),
+            ..report(order.client_order_id, ExecType::Fill)
+        };
+        say(&mut self.fixture, venue, &said);
     }
 
     fn native(&mut self, step: &Step) {
@@ -291,6 +396,9 @@ impl Run {
     }
 }
 
+/// After so many steps the state is looked at, to be found again in a replay of the journal so far.
+const STEPS_BETWEEN_LOOKS: usize = 12;
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 256, ..ProptestConfig::default() })]
     #[test]
@@ -299,12 +407,19 @@ proptest! {
         first in 2usize..20,
     ) {
         let mut run = Run::new();
-        for step in &steps {
-            run.step(step);
+        let mut lived = Vec::new();
+        for some in steps.chunks(STEPS_BETWEEN_LOOKS) {
+            some.iter().for_each(|step| run.step(step));
+            let records = entries(&run.fixture.config.journal.of_shard(ShardId(0)).directory).len();
+            lived.push((records, run.fixture.shard.state(&run.fixture.config)));
         }
         let (config, _folder) = run.fixture.stop();
-        let whole = entries(&config.journal.of_shard(types::ShardId(0)).directory);
-        gateway::replay::verify(&config, types::ShardId(0)).expect("it replays");
+        let whole = entries(&config.journal.of_shard(ShardId(0)).directory);
+        gateway::replay::verify(&config, ShardId(0)).expect("it replays");
+        for (records, lived) in lived {
+            let (config, _folder) = cut(&config, &whole[..records]);
+            prop_assert_eq!(Harness::replayed_state(&config).expect("it replays"), lived);
+        }
         for end in (first..whole.len()).step_by(whole.len() / 6 + 1) {
             let (config, folder) = cut(&config, &whole[..end]);
             let (messages, reports) = came_in(&whole[..end]);
@@ -315,21 +430,38 @@ proptest! {
     }
 }
 
-/// The other venue is in use too.
+/// What the steps are there for happens in them.
 #[test]
-fn the_steps_reach_both_venues() {
-    let mut run = Run::new();
-    for account in [1, 2] {
-        run.step(&Step::Native {
-            kind: 0,
-            account,
-            buy: true,
-            ticks: 3,
-            lots: 1,
-        });
+fn the_steps_reach_both_venues_and_all_that_is_refused_and_told_late() {
+    const REFUSALS: [Reason; 5] = [
+        Reason::Restricted,
+        Reason::LossLimit,
+        Reason::Killed,
+        Reason::VenueFull,
+        Reason::VenueDown,
+    ];
+    let mut runner = TestRunner::deterministic();
+    let steps = prop::collection::vec(step(), 120);
+    let (mut refused, mut late, mut crossed, mut marked) = ([0; REFUSALS.len()], 0, 0, 0);
+    let mut sent = [0; 2];
+    for _ in 0..32 {
+        let mut run = Run::new();
+        for step in &steps.new_tree(&mut runner).expect("steps").current() {
+            run.step(step);
+        }
+        let counters = run.fixture.shard.shard().orders().counters();
+        for (count, reason) in refused.iter_mut().zip(REFUSALS) {
+            *count += counters.refused(reason);
+        }
+        (late, crossed) = (late + counters.late_trades, crossed + counters.crossed);
+        for (count, venue) in sent.iter_mut().zip([VENUE, OTHER]) {
+            *count += run.fixture.shard.sent_to_venue(venue).0;
+        }
+        let (config, _folder) = run.fixture.stop();
+        let records = entries(&config.journal.of_shard(ShardId(0)).directory);
+        marked += records.iter().filter(|(kind, ..)| *kind == Kind::Mark as u16).count();
     }
-    assert_eq!(
-        [VENUE, OTHER].map(|venue| run.fixture.shard.sent_to_venue(venue).0),
-        [1, 1]
-    );
+    let seen = format!("{refused:?} refused, {late} late, {crossed} crossed, {marked} marks, {sent:?} sent");
+    assert!(refused.iter().all(|&count| count > 0), "{seen}");
+    assert!(late > 0 && crossed > 0 && marked > 0 && !sent.contains(&0), "{seen}");
 }
