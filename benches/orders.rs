@@ -428,7 +428,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
     };
     OrdersConfig {
         shard: ShardId(0),
-        instruments: (1..=size).map(instrument).collect(),
+        instruments: (1..=size + 1).map(instrument).collect(),
         classes: vec![of_class],
         firm: FirmLimits {
             max_open_notional: amount,
@@ -454,7 +454,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
             open_orders: RESTING + BATCH,
             positions: 1_000_000,
             books: 1_000_000,
-            restrictions: 4_096,
+            restrictions: size + closed.div_ceil(10) + SESSIONS,
         },
     }
 }
