@@ -37,6 +37,7 @@ pub mod replay;
 pub mod schedule;
 mod session;
 pub mod shard;
+mod shared_counter;
 pub mod shared_limits;
 pub mod status;
 pub mod stream;

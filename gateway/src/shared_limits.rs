@@ -5,9 +5,9 @@
 //! rounding never lets an account exceed its limit. An order that one limit refuses holds what it took of the others for an
 //! instant, so that another shard may refuse an order that would have passed a moment later; never the other way round.
 
+use crate::shared_counter::{Counter, take_all};
 use orders::{AccountLimits, AccountPlace, FirmLimits, Limit, LimitValue, Need, OrdersConfig, Stake};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use types::{Notional, Reason};
 
 /// The counters of all accounts, shared by all shards.
@@ -29,8 +29,8 @@ struct Account {
     gross: Counter,
     long: Counter,
     short: Counter,
-    /// What was gained, and how much may be lost.
-    profit: Counter,
+    /// Of what was lost; below zero it was gained.
+    loss: Counter,
 }
 
 /// The firm, likewise.
@@ -39,14 +39,6 @@ struct Account {
 struct Firm {
     notional: Counter,
     orders: Counter,
-}
-
-/// A sum over all shards, and its limit.
-#[derive(Debug)]
-struct Counter {
-    used: AtomicI64,
-    /// [`i64::MAX`] where there is none.
-    limit: AtomicI64,
 }
 
 impl SharedLimits {
@@ -58,7 +50,7 @@ impl SharedLimits {
             max_open_orders,
         } = config.firm;
         let firm = Arc::new(Firm {
-            notional: Counter::of_notional(max_open_notional),
+            notional: Counter::new(max_open_notional.map(units)),
             orders: Counter::new(max_open_orders.map(i64::from)),
         });
         Self {
@@ -86,28 +78,32 @@ impl SharedLimits {
     pub fn reserve(&self, place: AccountPlace, need: &Need) -> Result<(), Reason> {
         let account = &self.accounts[place.0 as usize];
         let stake = &need.stake;
-        if !need.reduces && !account.profit.covers_loss(stake.profit) {
+        if !need.reduces && !account.loss.stays_below(-stake.profit) {
             return Err(Reason::LossLimit);
         }
-        take_all([
-            (&account.notional, stake.notional, Reason::SharedLimit),
-            (&account.orders, stake.orders, Reason::MaxOpenOrders),
-            (&account.gross, stake.gross, Reason::GrossLimit),
-            (&account.long, stake.long, Reason::NetLimit),
-            (&account.short, stake.short, Reason::NetLimit),
-        ])?;
+        take_all(|| {
+            [
+                (&account.notional, stake.notional, Reason::SharedLimit),
+                (&account.orders, stake.orders, Reason::MaxOpenOrders),
+                (&account.gross, stake.gross, Reason::GrossLimit),
+                (&account.long, stake.long, Reason::NetLimit),
+                (&account.short, stake.short, Reason::NetLimit),
+            ]
+        })?;
         if self.counts_firm {
             let firm = &*self.firm;
-            let taken = take_all([
-                (&firm.notional, stake.notional, Reason::FirmLimit),
-                (&firm.orders, stake.orders, Reason::FirmLimit),
-            ]);
+            let taken = take_all(|| {
+                [
+                    (&firm.notional, stake.notional, Reason::FirmLimit),
+                    (&firm.orders, stake.orders, Reason::FirmLimit),
+                ]
+            });
             if let Err(reason) = taken {
                 account.give_back(stake);
                 return Err(reason);
             }
         }
-        account.profit.add(stake.profit);
+        account.loss.add(-stake.profit);
         Ok(())
     }
 
@@ -119,7 +115,7 @@ impl SharedLimits {
         account.gross.add(change.gross);
         account.long.add(change.long);
         account.short.add(change.short);
-        account.profit.add(change.profit);
+        account.loss.add(-change.profit);
         if self.counts_firm {
             self.firm.notional.add(change.notional);
             self.firm.orders.add(change.orders);
@@ -130,11 +126,11 @@ impl SharedLimits {
     /// Limits that do not span shards are passed over.
     pub fn set(&self, place: Option<AccountPlace>, limit: Limit, value: LimitValue) {
         let limit_of = match value {
-            LimitValue::Amount(notional) => units(notional),
-            LimitValue::Count(count) => i64::try_from(count).unwrap_or(i64::MAX),
-            _ => i64::MAX,
+            LimitValue::Amount(notional) => Some(units(notional)),
+            LimitValue::Count(count) => i64::try_from(count).ok(),
+            _ => None,
         };
-        let set = |counter: &Counter| counter.limit.store(limit_of, Ordering::Release);
+        let set = |counter: &Counter| counter.set(limit_of);
         match (place, limit) {
             (Some(place), limit) => {
                 let account = &self.accounts[place.0 as usize];
@@ -146,7 +142,7 @@ impl SharedLimits {
                         set(&account.long);
                         set(&account.short);
                     }
-                    Limit::MaxLoss => set(&account.profit),
+                    Limit::MaxLoss => set(&account.loss),
                     _ => {}
                 }
             }
@@ -166,7 +162,7 @@ impl SharedLimits {
             gross: account.gross.used(),
             long: account.long.used(),
             short: account.short.used(),
-            profit: account.profit.used(),
+            profit: -account.loss.used(),
         }
     }
 
@@ -189,76 +185,14 @@ impl Account {
 
     fn new(limits: &AccountLimits) -> Self {
         Self {
-            notional: Counter::of_notional(limits.max_open_notional),
+            notional: Counter::new(limits.max_open_notional.map(units)),
             orders: Counter::new(Some(limits.max_open_orders.into())),
-            gross: Counter::of_notional(limits.max_gross),
-            long: Counter::of_notional(limits.max_net),
-            short: Counter::of_notional(limits.max_net),
-            profit: Counter::of_notional(limits.max_loss),
+            gross: Counter::new(limits.max_gross.map(units)),
+            long: Counter::new(limits.max_net.map(units)),
+            short: Counter::new(limits.max_net.map(units)),
+            loss: Counter::new(limits.max_loss.map(units)),
         }
     }
-}
-
-impl Counter {
-    fn new(limit: Option<i64>) -> Self {
-        Self {
-            used: AtomicI64::new(0),
-            limit: AtomicI64::new(limit.unwrap_or(i64::MAX)),
-        }
-    }
-
-    fn of_notional(limit: Option<Notional>) -> Self {
-        Self::new(limit.map(units))
-    }
-
-    fn used(&self) -> i64 {
-        self.used.load(Ordering::Acquire)
-    }
-
-    /// Adds what is more than nothing only as far as the limit goes.
-    #[inline]
-    fn take(&self, amount: i64) -> bool {
-        if amount <= 0 {
-            self.add(amount);
-            return true;
-        }
-        let limit = self.limit.load(Ordering::Acquire);
-        self.used
-            .try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
-                used.checked_add(amount).filter(|&sum| sum <= limit)
-            })
-            .is_ok()
-    }
-
-    #[inline]
-    fn add(&self, amount: i64) {
-        if amount != 0 {
-            self.used.fetch_add(amount, Ordering::AcqRel);
-        }
-    }
-
-    /// Of profits: whether what was lost, with this change, is less than the limit.
-    fn covers_loss(&self, change: i64) -> bool {
-        let limit = self.limit.load(Ordering::Acquire);
-        limit == i64::MAX || -self.used().saturating_add(change) < limit
-    }
-}
-
-/// A counter, what is taken of it, and the reason when it has not so much left.
-type Taking<'a> = (&'a Counter, i64, Reason);
-
-/// Takes all or nothing.
-#[inline(always)]
-fn take_all<const N: usize>(takings: [Taking<'_>; N]) -> Result<(), Reason> {
-    for (taken, &(counter, amount, reason)) in takings.iter().enumerate() {
-        if !counter.take(amount) {
-            for &(counter, amount, _) in &takings[..taken] {
-                counter.add(-amount);
-            }
-            return Err(reason);
-        }
-    }
-    Ok(())
 }
 
 /// A limit in the unit of reservations, rounded down as those are rounded up: never in favour of the client.
@@ -272,28 +206,21 @@ mod tests {
 
     const PLACE: AccountPlace = AccountPlace(0);
 
-    fn of(used: i64, limit: Option<i64>) -> Counter {
-        Counter {
-            used: AtomicI64::new(used),
-            ..Counter::new(limit)
-        }
-    }
-
     /// One account, and the firm where `firm` says so: limits of notional, and of orders.
     fn limits(account: [i64; 2], firm: Option<[i64; 2]>) -> SharedLimits {
         let account = Account {
-            notional: of(0, Some(account[0])),
-            orders: of(0, Some(account[1])),
-            gross: of(0, Some(100)),
-            long: of(0, Some(50)),
-            short: of(0, Some(50)),
-            profit: of(0, Some(30)),
+            notional: Counter::new(Some(account[0])),
+            orders: Counter::new(Some(account[1])),
+            gross: Counter::new(Some(100)),
+            long: Counter::new(Some(50)),
+            short: Counter::new(Some(50)),
+            loss: Counter::new(Some(30)),
         };
         SharedLimits {
             accounts: Arc::new([account]),
             firm: Arc::new(Firm {
-                notional: of(0, firm.map(|[notional, _]| notional)),
-                orders: of(0, firm.map(|[_, orders]| orders)),
+                notional: Counter::new(firm.map(|[notional, _]| notional)),
+                orders: Counter::new(firm.map(|[_, orders]| orders)),
             }),
             counts_firm: firm.is_some(),
         }
