@@ -191,7 +191,7 @@ impl Orders {
             account.unsettled.notional -= core::mem::take(&mut account.exposure.used);
             account.unsettled -= core::mem::take(&mut account.exposure.stake);
         }
-        self.positions.clear();
+        self.positions.begin_day();
         self.open_late_positions();
         self.own.clear();
         for session in 0..self.sessions.len() {
@@ -242,15 +242,11 @@ impl Orders {
         let order = self.table.order_mut(slot);
         order.used = 0;
         let order = *order;
-        let position = match self.positions.find(order.account, order.instrument) {
-            NIL => self.positions.open(order.account, order.instrument, order.lot_size),
-            position => position,
-        };
+        let position = self.positions.find(order.account, order.instrument);
         let exposure = self.positions.entry_mut(position);
         exposure.open_orders += 1;
         exposure.change(order.side, Claim::default(), order.claim);
         let account = &mut self.accounts[order.account as usize];
-        exposure.mark = order.weight_price;
         account.restake(exposure);
         let book = match order.book {
             NIL => NIL,

@@ -32,7 +32,8 @@ pub struct Exposure {
     /// What they brought together, 1e-9.
     pub sold_notional: Notional,
     /// What the position is valued at, 1e-9: the reference price when the account last had an order checked here, the price of
-    /// its last trade, or what it was last [marked](crate::Mark) at, whichever was latest. 0 when there was none of them.
+    /// its last trade, or what it was last [marked](crate::Mark) at, whichever was latest; it outlives the day with the orders here. 0 when there was
+    /// none of them.
     pub mark: Price,
     /// What it takes of the account's limits by its value.
     pub(crate) stake: Stake,
@@ -144,9 +145,17 @@ impl Positions {
         &mut self.entries[..length]
     }
 
-    /// Forgets all pairs; none has an open order.
-    pub(crate) fn clear(&mut self) {
+    /// A day begins: pairs with open orders keep what they are valued at and nothing else, the others are forgotten.
+    pub(crate) fn begin_day(&mut self) {
+        let length = self.index.length();
         self.index.clear();
+        for place in 0..length {
+            let old = self.entries[place];
+            if old.open_orders > 0 {
+                let entry = self.open(old.account, old.instrument, old.lot_size);
+                self.entry_mut(entry).mark = old.mark;
+            }
+        }
     }
 
     /// Bytes allocated.

@@ -135,6 +135,43 @@ fn gains_and_losses_of_the_day_are_told_and_end_with_it() {
     assert_eq!(orders.account_exposure(SHARED).unwrap().stake, Stake::NONE);
 }
 
+/// Orders that live on are valued at the mark that their position had, whatever they are limited to.
+#[test]
+fn a_mark_outlives_the_day_with_the_orders() {
+    let mut orders = orders();
+    let mut outputs = Outputs::default();
+    // In front of it there is a position that ends with the day.
+    accepted(
+        &mut orders,
+        &NewOrder {
+            instrument: BETA,
+            ..of_shared(1, Side::Buy, 100, 1)
+        },
+    );
+    let lasting = |id, ticks, lots| NewOrder {
+        time_in_force: TimeInForce::GoodTillCancel,
+        ..of_shared(id, Side::Buy, ticks, lots)
+    };
+    accepted(&mut orders, &lasting(2, 95, 5));
+    accepted(&mut orders, &lasting(3, 85, 4));
+    orders.mark(
+        &Mark {
+            account: SHARED,
+            instrument: ALPHA,
+            price: Price(104 * TICK),
+        },
+        &mut outputs,
+    );
+    let day = |orders: &mut Orders, day| {
+        orders.on_day_roll(NOW, TradingDay(day), &mut Outputs::default());
+        orders.audit().unwrap();
+        (orders.positions(), orders.account_exposure(SHARED).unwrap().stake.gross)
+    };
+    let gross = 9 * 104 * LOT / 100;
+    assert_eq!(day(&mut orders, 1), (2, gross), "of BETA a trade may still be told");
+    assert_eq!(day(&mut orders, 2), (1, gross));
+}
+
 /// What the position in the first place is to be marked at, when the feed says this of its instrument.
 fn mark_due(orders: &Orders, reference: Reference) -> Option<Price> {
     orders.mark_due(NOW, 0, |_| reference).map(|mark| mark.price)
