@@ -46,7 +46,7 @@ pub(crate) struct Terms {
 /// What passed, and at which price it counts for exposure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Weight {
-    /// The limit; without one the worst price that the collar lets pass.
+    /// The limit, of a sell that reaches the market the market's price; without one the worst price that the collar lets pass.
     pub(crate) price: Price,
     /// |price| times quantity times lot size.
     pub(crate) notional: Notional,
@@ -136,9 +136,10 @@ impl Terms {
         market: Result<Price, Reason>,
     ) -> Result<Price, Reason> {
         match (self.order_type, collar) {
-            (OrderType::Limit | OrderType::StopLimit, None) => Ok(self.price),
+            (OrderType::Limit, None) => Ok(market.map_or(self.price, |market| self.price_with(market))),
             (OrderType::Limit, Some(collar)) => self.within(collar, market?, instrument),
             // When it becomes an order the market is at its stop price.
+            (OrderType::StopLimit, None) => Ok(self.price_with(self.extra.stop_price)),
             (OrderType::StopLimit, Some(collar)) => self.within(collar, self.extra.stop_price, instrument),
             (OrderType::Market | OrderType::Stop, _) if !instrument.limits.market_orders => Err(Reason::MarketOrder),
             (OrderType::Market, _) => Ok(worst(collar, market?, instrument)),
@@ -146,15 +147,27 @@ impl Terms {
                 // The stop price may be met already, so that it trades where the market is.
                 Ok(worst(collar, market?.max(self.extra.stop_price), instrument))
             }
-            (OrderType::PegPrimary | OrderType::PegMid, _) if !self.price.is_null() => Ok(self.price),
-            (OrderType::PegPrimary | OrderType::PegMid, _) => Ok(worst(collar, market?, instrument)),
+            // Its limit bounds what a buy may cost; a sell's is only the least that it may bring.
+            (OrderType::PegPrimary | OrderType::PegMid, _) if !self.price.is_null() && self.side == Side::Buy => {
+                Ok(self.price)
+            }
+            (OrderType::PegPrimary | OrderType::PegMid, _) => Ok(worst(collar, market?, instrument).max(self.price)),
+        }
+    }
+
+    /// What a limit counts at while the market is there: a sell trades at its limit or above.
+    #[inline]
+    fn price_with(&self, market: Price) -> Price {
+        match self.side {
+            Side::Buy => self.price,
+            Side::Sell => self.price.max(market),
         }
     }
 
     #[inline]
     fn within(&self, collar: Collar, reference: Price, instrument: &InstrumentState) -> Result<Price, Reason> {
         if collar.lets_pass(self.price, reference, instrument.tick_size) {
-            Ok(self.price)
+            Ok(self.price_with(reference))
         } else {
             Err(Reason::PriceCollar)
         }

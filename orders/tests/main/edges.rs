@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AuctionLimits, Collar, ConfigError, Limit, LimitScope, LimitValue, Orders, OrdersConfig, RateAction, RateLimit,
-    Reference, ReferenceChoice, RepeatLimit, ShortSales,
+    AuctionLimits, Collar, ConfigError, Limit, LimitScope, LimitValue, MissingReference, Orders, OrdersConfig,
+    RateAction, RateLimit, Reference, ReferenceChoice, RepeatLimit, ShortSales,
 };
 use types::{
     ClientOrderId, Duration, LimitClass, NewOrder, Notional, OrderTerms, OrderType, Price, Quantity, Reason,
@@ -253,6 +253,58 @@ fn an_instrument_has_a_rate_for_all_who_trade_it() {
     assert_eq!(early.err(), Some(Reason::RateLimit));
     assert!(orders.check_risk(share, &next, &REFERENCE).is_ok());
     assert!(cancel(&mut orders, &cancel_of(&new_order(1), 3)).is_ok());
+}
+
+#[test]
+fn a_sell_counts_where_it_may_trade_and_not_only_at_its_limit() {
+    let mut config = config();
+    // Without a collar, and without anything in the place of a missing price.
+    config.classes[1].missing_reference = MissingReference::Refuse;
+    let orders = up(Orders::new(&config).unwrap());
+    let limit = OrderType::Limit;
+    let stop_limit = OrderType::StopLimit;
+    let (primary, mid) = (OrderType::PegPrimary, OrderType::PegMid);
+    for (instrument, order_type, side, ticks, stop, counted) in [
+        (ALPHA, limit, Side::Sell, 90, None, 100),
+        (ALPHA, limit, Side::Sell, 110, None, 110),
+        (ALPHA, limit, Side::Buy, 90, None, 90),
+        (ALPHA, stop_limit, Side::Sell, 85, Some(95), 95),
+        (ALPHA, stop_limit, Side::Buy, 96, Some(95), 96),
+        // The collar lets a market order trade at 1.20.
+        (ALPHA, primary, Side::Sell, 1, None, 120),
+        (ALPHA, mid, Side::Sell, 130, None, 130),
+        (ALPHA, primary, Side::Buy, 90, None, 90),
+        (BETA, limit, Side::Sell, 1, None, 100),
+        (BETA, limit, Side::Buy, 1, None, 1),
+        (BETA, stop_limit, Side::Sell, 1, Some(95), 95),
+        (BETA, mid, Side::Sell, 1, None, 100),
+    ] {
+        let order = NewOrder {
+            instrument,
+            order_type,
+            side,
+            price: Price(ticks * TICK),
+            terms: OrderTerms {
+                stop_price: stop.map_or(Price::NULL, |ticks| Price(ticks * TICK)),
+                ..OrderTerms::NONE
+            },
+            ..new_order(1)
+        };
+        let need = |reference| {
+            let checked = orders.check_risk(NOW, &order, reference)?;
+            let routed = orders.route(orders.screen(checked)?)?;
+            Ok(routed.need().stake.notional)
+        };
+        let lots = if instrument == ALPHA { 10 * 100 } else { 10 };
+        let notional = |ticks| lots * ticks * TICK / 100_000;
+        assert_eq!(need(&REFERENCE), Ok(notional(counted)), "{order:?}");
+        let without = match (instrument, order_type, side) {
+            (BETA, OrderType::Limit, _) => Ok(notional(ticks)),
+            (_, OrderType::StopLimit, _) | (_, _, Side::Buy) if order_type != limit => Ok(notional(counted)),
+            _ => Err(Reason::NoReferencePrice),
+        };
+        assert_eq!(need(&Reference::NONE), without, "{order:?}");
+    }
 }
 
 #[test]

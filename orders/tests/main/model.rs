@@ -522,10 +522,12 @@ impl Model {
         match result {
             Ok(screened) => {
                 self.enter_need(screened.account(), screened.need(), &live.request);
-                if live.is_raised_by(&request) {
+                self.live[pick].replace_weight = if live.is_raised_by(&request) {
                     self.mark(&live.request);
-                }
-                self.live[pick].replace_weight = weight(&live.changed_by(&request));
+                    weight(&live.changed_by(&request))
+                } else {
+                    live.weight
+                };
                 if live.held.is_some() {
                     assert!(screened.is_held());
                     self.live[pick].replace = Some(request);
@@ -891,7 +893,13 @@ fn weight(order: &NewOrder) -> i128 {
         OrderType::Market => held::collar_above(order.instrument, 100 * TICK),
         OrderType::Stop => held::collar_above(order.instrument, order.terms.stop_price.0.max(100 * TICK)),
         _ if order.price.is_null() => held::collar_above(order.instrument, 100 * TICK),
-        _ => i128::from(order.price.0),
+        _ if order.side == Side::Buy => i128::from(order.price.0),
+        // It may trade where the market is.
+        OrderType::PegPrimary | OrderType::PegMid => {
+            held::collar_above(order.instrument, 100 * TICK).max(order.price.0.into())
+        }
+        OrderType::StopLimit => i128::from(order.price.0.max(order.terms.stop_price.0)),
+        OrderType::Limit => i128::from(order.price.0.max(100 * TICK)),
     }
 }
 
