@@ -237,7 +237,9 @@ pub struct Restrictions {
 }
 
 /// Limits for the orders of an account. Those of the instrument hold as well.
+// In this order: those that the checks of an order look at stand together, in front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct AccountLimits {
     /// Most lots in one order.
     pub max_quantity: Quantity,

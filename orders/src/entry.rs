@@ -47,7 +47,7 @@ struct Candidate<'a> {
     session: u32,
     /// [`NIL`] when the account had no order in the instrument yet.
     position: u32,
-    /// [`NIL`] when the owner had no order in the instrument yet, or the order never rests.
+    /// [`NIL`] when the owner had no order in the instrument yet.
     book: u32,
     weight: Weight,
     /// For a session whose repeated orders are limited.
@@ -83,6 +83,9 @@ impl Orders {
             .account(order.account, session_index)
             .ok_or(Reason::UnknownAccount)?;
         let account = &self.accounts[account_index as usize];
+        // Long before they are used: what may have to come from memory is asked for at once, not one after the other.
+        let position = self.positions.find(account_index, instrument_index);
+        let book = self.own.find(session.owner, instrument_index);
         let terms = Terms::of(order);
         terms.check_form(now, instrument)?;
         let stop = self.stop_for(account, session);
@@ -119,7 +122,6 @@ impl Orders {
         let market = risk::market_price(instrument, reference, is_fresh);
         let weight = terms.check_limits(instrument, account, session, market)?;
         terms.check_book(instrument, reference, is_fresh)?;
-        let position = self.positions.find(account_index, instrument_index);
         let worst = self.check_position(account, position, order.side, order.quantity.0)?;
         let has_room =
             self.table.has_room() && self.numbers.has_room() && (position != NIL || self.positions.has_room());
@@ -150,7 +152,7 @@ impl Orders {
             account: account_index,
             session: session_index,
             position,
-            book: NIL,
+            book,
             weight,
             repeat,
             need,
@@ -234,16 +236,15 @@ impl Orders {
     pub fn screen<'a>(&self, order: RiskChecked<'a>) -> Result<Screened<'a>, Reason> {
         let mut candidate = order.0;
         let order = candidate.order;
-        let owner = self.sessions[candidate.session as usize].owner;
-        let book = self.own.find(owner, candidate.instrument);
-        let reach = self.own.reach(book, order.side, order.order_type, order.price);
+        let reach = self
+            .own
+            .reach(candidate.book, order.side, order.order_type, order.price);
         if self.own.would_trade(reach) {
             self.screen_own(&mut candidate, reach)?;
         }
-        if book == NIL && rests(candidate.order) && !self.own.has_room() {
+        if candidate.book == NIL && rests(candidate.order) && !self.own.has_room() {
             return Err(Reason::OrderTableFull);
         }
-        candidate.book = book;
         Ok(Screened(candidate))
     }
 

@@ -85,16 +85,19 @@ pub struct Orders {
     pub(crate) counters: Counters,
 }
 
+/// In this order, so that all that an order reads and changes of it lies in its first four cache lines: of one account among
+/// many each of them comes from memory.
+#[repr(C, align(64))]
 pub(crate) struct AccountState {
+    pub(crate) rate: Rate,
+    pub(crate) restricted: Restricted,
     pub(crate) id: AccountId,
-    pub(crate) limits: AccountLimits,
+    pub(crate) route: Option<VenueId>,
     /// Whether one of the limits is, or was, on the value of positions.
     pub(crate) valued: bool,
     pub(crate) stop: Stop,
-    pub(crate) rate: Rate,
-    pub(crate) restricted: Restricted,
-    pub(crate) route: Option<VenueId>,
     pub(crate) exposure: AccountExposure,
+    pub(crate) limits: AccountLimits,
     /// What its limits that span shards have not been told of yet; nothing between two calls.
     pub(crate) unsettled: Stake,
 }
