@@ -883,7 +883,12 @@ fn every_limit_can_be_written_and_names_what_there_is() {
             "max_repeats = 3\n",
             "max_repeats and repeats_within_ms belong together",
         ),
-        ("", "", "max_repeats = 17\nrepeats_within_ms = 1\n", "zero or too high"),
+        (
+            "",
+            "",
+            "max_repeats = 17\nrepeats_within_ms = 1\n",
+            "max_repeats = 17 is not possible; 1 to 16",
+        ),
         ("reference = \"best\"\n", "", "", "reference"),
         ("max_orders_at_once = 3\n", "", "", "belong together"),
         ("book = { ticks = 2 }\n", "", "", "missing"),

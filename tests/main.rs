@@ -18,6 +18,7 @@ mod links;
 mod machines;
 mod market;
 mod netns;
+mod numbers;
 mod output;
 mod prefilter;
 mod processes;

@@ -76,6 +76,13 @@ pub const MARK_EVERY_MS: u64 = 1_000;
 /// Longest time between two rounds over the positions, milliseconds: an hour.
 pub const MAX_MARK_EVERY_MS: u64 = 3_600_000;
 
+/// Longest time that the gateway keeps an order back, for own orders, for others to cross with or for a rate, and longest time
+/// between two prices of a pegged order, milliseconds: an hour.
+pub const MAX_WAIT_MS: u64 = 3_600_000;
+
+/// Messages that a ring between two shards holds at most.
+pub const MAX_CROSSING_MESSAGES: usize = 1 << 20;
+
 /// Native clients of one shard that come in over links of their own. Every turn looks at each of their sockets.
 pub const MAX_CLIENT_LINKS: usize = 16;
 

@@ -32,4 +32,7 @@ pub use reader::JournalReader;
 pub use recall::{Found, Portion, Recalls, Seeker, Seekers, Streams, Wanted, recalls};
 pub use recovery::{Cut, Recovery, cut};
 pub use sent_index::SentIndex;
-pub use writer::{Config, Facts, JournalWriter, MIN_RING_BYTES, MIN_SEGMENT_BYTES, Watermark};
+pub use writer::{
+    Config, Facts, JournalWriter, MAX_RING_BYTES, MAX_SEGMENT_BYTES, MIN_RING_BYTES, MIN_SEGMENT_BYTES, Watermark,
+    check_sizes,
+};

@@ -27,9 +27,9 @@ pub struct Config {
     pub directory: PathBuf,
     /// Who writes it: 1 to 64 printable ASCII bytes. A journal is only continued under the name it was begun with.
     pub writer: String,
-    /// Records that wait for the disk, bytes: a power of two, at least [`MIN_RING_BYTES`].
+    /// Records that wait for the disk, bytes: a power of two, from [`MIN_RING_BYTES`] to [`MAX_RING_BYTES`].
     pub ring_bytes: usize,
-    /// Length of a file, bytes: whole blocks of 4,096, at least [`MIN_SEGMENT_BYTES`].
+    /// Length of a file, bytes: whole blocks of 4,096, from [`MIN_SEGMENT_BYTES`] to [`MAX_SEGMENT_BYTES`].
     pub segment_bytes: u64,
     /// Whether to write past the page cache where the file system can. Where it cannot, a warning is logged.
     pub direct_io: bool,
@@ -300,21 +300,29 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
+/// Whether a journal can have a ring and files of these sizes, bytes.
+///
+/// # Errors
+/// What would do, for people.
+pub fn check_sizes(ring_bytes: usize, segment_bytes: u64) -> Result<(), String> {
+    if !ring_bytes.is_power_of_two() || !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&ring_bytes) {
+        return Err(format!(
+            "ring_bytes is {ring_bytes}; it must be a power of two, from {MIN_RING_BYTES} to {MAX_RING_BYTES}"
+        ));
+    }
+    let is_possible = (MIN_SEGMENT_BYTES..=MAX_SEGMENT_BYTES).contains(&segment_bytes);
+    if !segment_bytes.is_multiple_of(BLOCK as u64) || !is_possible {
+        return Err(format!(
+            "segment_bytes is {segment_bytes}; it must be a multiple of {BLOCK}, from {MIN_SEGMENT_BYTES} to \
+             {MAX_SEGMENT_BYTES}"
+        ));
+    }
+    Ok(())
+}
+
 /// The settings that a journal cannot run with.
 fn check(config: &Config) -> Result<Writer, JournalError> {
-    let wrong = |what: String| Err(JournalError::Config(what));
-    if !config.ring_bytes.is_power_of_two() || config.ring_bytes < MIN_RING_BYTES {
-        let found = config.ring_bytes;
-        return wrong(format!(
-            "ring_bytes is {found}; it must be a power of two, {MIN_RING_BYTES} or more"
-        ));
-    }
-    if !config.segment_bytes.is_multiple_of(BLOCK as u64) || config.segment_bytes < MIN_SEGMENT_BYTES {
-        let found = config.segment_bytes;
-        return wrong(format!(
-            "segment_bytes is {found}; it must be a multiple of {BLOCK}, {MIN_SEGMENT_BYTES} or more"
-        ));
-    }
+    check_sizes(config.ring_bytes, config.segment_bytes).map_err(JournalError::Config)?;
     let name = &config.writer;
     let writer = Writer::new(name);
     writer.ok_or_else(|| JournalError::Config(format!("\"{name}\" is no name for a writer: 1 to 64 ASCII characters")))
@@ -355,4 +363,8 @@ pub const MIN_RING_BYTES: usize = 2 * MAX_RECORD_LENGTH;
 /// Smallest file, bytes: one of the longest records.
 pub const MIN_SEGMENT_BYTES: u64 = (SEGMENT_HEADER_LENGTH + MAX_RECORD_LENGTH) as u64;
 
+/// Largest ring, bytes: 64 GiB.
+pub const MAX_RING_BYTES: usize = 1 << 36;
+/// Longest file, bytes: 1 TiB.
+pub const MAX_SEGMENT_BYTES: u64 = 1 << 40;
 const _: () = assert!(MIN_RING_BYTES.is_power_of_two());

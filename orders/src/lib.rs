@@ -72,7 +72,7 @@ pub use exposure::{AccountExposure, Exposure};
 pub use limit_table::{Limit, LimitScope};
 pub use limit_value::{LimitError, LimitValue};
 pub use limits::{
-    BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX,
+    AGE_MAX_MS, BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX,
     RESTRICTED_CLASSES_MAX, RESTRICTIONS_MAX,
 };
 pub use mark::Mark;

@@ -1,7 +1,7 @@
 //! What a limit may be: how it is written in a config, on the screen and in a journal.
 
 use crate::config::{BookLimit, Collar, MissingBook, MissingReference, RateAction, ReferenceChoice, ShortSales};
-use crate::limits::RESTRICTED_CLASSES_MAX;
+use crate::limits::{AGE_MAX_MS, RESTRICTED_CLASSES_MAX};
 use core::fmt;
 use types::{Duration, Notional, Price, Quantity};
 
@@ -173,7 +173,7 @@ impl Field for Notional {
 }
 
 impl Field for Duration {
-    const FORM: &'static str = "milliseconds, such as 60_000";
+    const FORM: &'static str = "milliseconds of a day at most, such as 60_000";
 
     fn value(&self) -> LimitValue {
         LimitValue::Age(*self)
@@ -187,7 +187,7 @@ impl Field for Duration {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        count(text)?.checked_mul(NANOSECONDS_A_MILLISECOND).map(Self)
+        count(text).filter(|&ms| ms <= AGE_MAX_MS).map(Self::from_millis)
     }
 }
 

@@ -19,6 +19,9 @@ pub const QUANTITY_MAX: u64 = u32::MAX as u64;
 /// then add up to less than 2^122.
 pub const NOTIONAL_MAX: Notional = Notional(1 << 96);
 
+/// Highest permitted age of a reference price, and longest time that a repeated order is remembered, milliseconds: a day.
+pub const AGE_MAX_MS: u64 = 86_400_000;
+
 /// Limit classes below this can be closed to an account or a session.
 pub const RESTRICTED_CLASSES_MAX: u8 = 64;
 

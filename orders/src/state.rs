@@ -421,10 +421,15 @@ impl Orders {
         for of_one in config.overrides.chunk_by(|a, b| a.0 == b.0) {
             let (id, limit, _) = of_one[0];
             let changes: Vec<_> = of_one.iter().map(|&(_, limit, value)| (limit, value)).collect();
-            self.set_limits(Timestamp::NONE, LimitScope::Instrument(id), &changes, &mut Nothing)
+            let scope = LimitScope::Instrument(id);
+            self.set_limits(Timestamp::NONE, scope, &changes, &mut Nothing)
                 .map_err(|error| match error {
                     LimitError::UnknownScope => ConfigError::UnknownInstrument(id),
-                    error => ConfigError::Override(id, limit, error),
+                    error => {
+                        let is_wrong = |&&one: &&_| self.check_limits(scope, &[one]).is_err();
+                        let wrong = changes.iter().find(is_wrong).map_or(limit, |&(limit, _)| limit);
+                        ConfigError::Override(id, wrong, error)
+                    }
                 })?;
         }
         Ok(())

@@ -1,21 +1,24 @@
 //! From the config as it is written to the form that the program uses.
 
+use super::range::{if_there, in_range};
 use super::{
     AllowList, Config, ConfigError, Credentials, DoorConfig, FeedConfig, Idle, JournalConfig, LinkConfig,
     SessionConfig, ShardConfig, VenueConfig, drop_copy, fix, prefilter, raw, risk, sessions, structure::Structure, tls,
 };
 use crate::limits::{
-    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MARK_EVERY_MS, MAX_ACCOUNTS, MAX_INSTRUMENTS,
-    MAX_MARK_EVERY_MS, MAX_REPORT_LENGTH, MAX_RESTRICTIONS, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES, NOTICES_RESERVED,
-    RECORD_OVERHEAD_BYTES,
+    CANCEL_JOURNAL_BYTES, CANCELS_RESERVED, JOURNAL_RESERVE_BYTES, MARK_EVERY_MS, MAX_ACCOUNTS, MAX_CROSSING_MESSAGES,
+    MAX_INSTRUMENTS, MAX_MARK_EVERY_MS, MAX_REPORT_LENGTH, MAX_RESTRICTIONS, MAX_SESSIONS, MAX_SHARDS, MAX_VENUES,
+    MAX_WAIT_MS, NOTICES_RESERVED, RECORD_OVERHEAD_BYTES,
 };
 use feeds::instruments::{self, InstrumentRow};
 use journal::Watermark;
 use net::CarrierConfig;
+use net::cpu::CPUS_MAX;
 use net::link::{LinkEnd, Transport};
 use orders::{
-    AccountConfig, AccountLimits, Capacity, CrossingConfig, FirmLimits, Handling, Limit, LimitError, LimitScope,
-    LimitValue, OrderTypes, Orders, OrdersConfig, RateQueueConfig, Route, RouteKey, ShortSales,
+    AccountConfig, AccountLimits, BOOKS_MAX, Capacity, CrossingConfig, FirmLimits, Handling, Limit, LimitError,
+    LimitScope, LimitValue, OPEN_ORDERS_MAX, OrderTypes, Orders, OrdersConfig, POSITIONS_MAX, RateQueueConfig, Route,
+    RouteKey, ShortSales,
 };
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::collections::BTreeMap;
@@ -77,13 +80,9 @@ pub(super) fn check(mut raw: raw::Gateway, base: &Path) -> Result<Config, Config
     let mut config = Config {
         instruments,
         classes: names.classes,
-        trading_day: trading_day(raw.trading_day)?,
+        trading_day: trading_day(raw.trading_day).map_err(|error| ConfigError(format!("trading_day: {error}")))?,
         journal: journal(&raw.journal, &raw.capacity, &venues, base)?,
-        feed: raw.feed.map(|feed| FeedConfig {
-            listen: feed.listen,
-            request: feed.request,
-            cpu: feed.cpu,
-        }),
+        feed: raw.feed.as_ref().map(feed).transpose()?,
         credentials: credentials.unwrap_or_default(),
         door,
         control: raw.control.as_ref().map(|control| base.join(&control.socket)),
@@ -205,6 +204,7 @@ fn journal(
              cancels; at least {least}"
         )));
     }
+    journal::check_sizes(raw.ring_bytes, raw.segment_bytes).map_err(|what| ConfigError(format!("[journal] {what}")))?;
     Ok(JournalConfig {
         directory: base.join(&raw.directory),
         ring_bytes: raw.ring_bytes,
@@ -214,8 +214,12 @@ fn journal(
             raw::Watermark::Written => Watermark::Written,
             raw::Watermark::Synced => Watermark::Synced,
         },
-        drainer_cpu: raw.drainer_cpu,
+        drainer_cpu: cpu("[journal] drainer_cpu", raw.drainer_cpu)?,
     })
+}
+
+fn cpu(key: &str, cpu: Option<usize>) -> Result<Option<usize>, ConfigError> {
+    if_there(key, cpu, 0, CPUS_MAX - 1)
 }
 
 fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError> {
@@ -226,11 +230,19 @@ fn shard((place, raw): (usize, &raw::Shard)) -> Result<ShardConfig, ConfigError>
     };
     Ok(ShardConfig {
         id,
-        cpu: raw.cpu,
+        cpu: cpu(&format!("shard {place}: cpu"), raw.cpu)?,
         idle,
         fix_listen: raw.fix_listen,
         fix_tls_listen: raw.fix_tls_listen,
         native_listen: raw.native_listen,
+    })
+}
+
+fn feed(raw: &raw::Feed) -> Result<FeedConfig, ConfigError> {
+    Ok(FeedConfig {
+        listen: raw.listen,
+        request: raw.request,
+        cpu: cpu("[feed] cpu", raw.cpu)?,
     })
 }
 
@@ -347,6 +359,7 @@ fn link(raw: &raw::Link, venue: &str, base: &Path) -> Result<LinkConfig, ConfigE
 /// The size of the rings between shards. Some of each is set aside, see [`NOTICES_RESERVED`] and [`CANCELS_RESERVED`]: a ring of no more than that
 /// would never carry an order.
 fn crossing_messages(count: usize, shards: usize) -> Result<usize, ConfigError> {
+    in_range("capacity.crossing_messages", count, 0, MAX_CROSSING_MESSAGES)?;
     let least = 2 * (NOTICES_RESERVED + CANCELS_RESERVED);
     if shards > 1 && count < least {
         return Err(ConfigError(format!(
@@ -377,12 +390,16 @@ fn orders(
 ) -> Result<OrdersConfig, ConfigError> {
     let first_stage = raw.first_stage.as_ref();
     // Where something needs it, zero is refused.
-    let time = |ms: Option<u64>| Duration::from_millis(ms.unwrap_or(0));
+    let time = |key: &str, ms: Option<u64>| {
+        let ms = if_there(format!("first_stage.{key}"), ms, 0, MAX_WAIT_MS)?;
+        Ok::<_, ConfigError>(Duration::from_millis(ms.unwrap_or(0)))
+    };
     let of_shard = instruments.iter().filter(|instrument| instrument.shard == shard);
     let accounts = raw.accounts.iter();
     let accounts = accounts.map(|account| self::account(account, &raw.risk, instruments, shard));
     let sessions = raw.sessions.iter();
     let sessions = sessions.map(|session| sessions::orders(session, &raw.risk, instruments, shard));
+    let capacity = capacity(&raw.capacity, first_stage)?;
     let config = OrdersConfig {
         shard,
         instruments: of_shard.copied().collect(),
@@ -402,25 +419,14 @@ fn orders(
             .iter()
             .map(|route| self::route(route, instruments, names))
             .collect::<Result<Vec<_>, _>>()?,
-        own_cancel_wait: time(first_stage.and_then(|stage| stage.own_cancel_wait_ms)),
-        rate_queue: raw
-            .risk
-            .rate_queue
-            .as_ref()
-            .map_or(RateQueueConfig::NONE, |queue| RateQueueConfig {
-                orders: queue.orders,
-                wait: Duration::from_millis(queue.wait_ms),
-            }),
-        peg_interval: time(first_stage.and_then(|stage| stage.peg_interval_ms)),
+        own_cancel_wait: time(
+            "own_cancel_wait_ms",
+            first_stage.and_then(|stage| stage.own_cancel_wait_ms),
+        )?,
+        rate_queue: rate_queue(raw.risk.rate_queue.as_ref(), capacity.open_orders)?,
+        peg_interval: time("peg_interval_ms", first_stage.and_then(|stage| stage.peg_interval_ms))?,
         crossing: crossing(raw, shard, instruments)?,
-        capacity: Capacity {
-            open_orders: raw.capacity.open_orders,
-            waiting_orders: first_stage.and_then(|stage| stage.waiting_orders).unwrap_or(0),
-            held_orders: first_stage.and_then(|stage| stage.held_orders).unwrap_or(0),
-            positions: raw.capacity.positions,
-            books: raw.capacity.own_books,
-            restrictions: MAX_RESTRICTIONS,
-        },
+        capacity,
     };
     Ok(OrdersConfig {
         // Routes of instruments of other shards are the other shards' business.
@@ -430,6 +436,33 @@ fn orders(
             .filter(|route| !matches!(route.key, RouteKey::Instrument(id) if !is_of(shard, id, instruments)))
             .collect(),
         ..config
+    })
+}
+
+fn capacity(raw: &raw::Capacity, first_stage: Option<&raw::FirstStage>) -> Result<Capacity, ConfigError> {
+    let open_orders = in_range("capacity.open_orders", raw.open_orders, 1, OPEN_ORDERS_MAX)?;
+    let of_stage = |key: &str, orders: Option<u32>| {
+        let orders = if_there(format!("first_stage.{key}"), orders, 0, open_orders)?;
+        Ok::<_, ConfigError>(orders.unwrap_or(0))
+    };
+    Ok(Capacity {
+        open_orders,
+        waiting_orders: of_stage("waiting_orders", first_stage.and_then(|stage| stage.waiting_orders))?,
+        held_orders: of_stage("held_orders", first_stage.and_then(|stage| stage.held_orders))?,
+        positions: in_range("capacity.positions", raw.positions, 1, POSITIONS_MAX)?,
+        books: in_range("capacity.own_books", raw.own_books, 1, BOOKS_MAX)?,
+        restrictions: MAX_RESTRICTIONS,
+    })
+}
+
+fn rate_queue(raw: Option<&raw::RateQueue>, open_orders: u32) -> Result<RateQueueConfig, ConfigError> {
+    let Some(queue) = raw else {
+        return Ok(RateQueueConfig::NONE);
+    };
+    let wait_ms = in_range("risk.rate_queue.wait_ms", queue.wait_ms, 1, MAX_WAIT_MS)?;
+    Ok(RateQueueConfig {
+        orders: in_range("risk.rate_queue.orders", queue.orders, 1, open_orders)?,
+        wait: Duration::from_millis(wait_ms),
     })
 }
 
@@ -465,7 +498,12 @@ fn crossing(raw: &raw::Gateway, shard: ShardId, instruments: &[Instrument]) -> R
     }
     Ok(CrossingConfig {
         instruments: of_shard,
-        rest: Duration::from_millis(crossing.rest_ms),
+        rest: Duration::from_millis(in_range(
+            "first_stage.crossing.rest_ms",
+            crossing.rest_ms,
+            0,
+            MAX_WAIT_MS,
+        )?),
     })
 }
 
@@ -482,6 +520,10 @@ fn account(
 ) -> Result<AccountConfig, ConfigError> {
     let of = format!("account {}", raw.id);
     let (classes, symbols) = (&raw.restricted_classes, &raw.restricted_symbols);
+    let held = |key: &str, lots: Option<u64>| {
+        let lots = if_there(format!("{of}: {key}"), lots, 1, u64::MAX)?;
+        Ok::<_, ConfigError>(lots.map(Quantity))
+    };
     let amount = |key, text: Option<&String>| {
         let amount = text.map(|text| notional(&format!("{of}: {key}"), text));
         amount.transpose()
@@ -489,11 +531,11 @@ fn account(
     Ok(AccountConfig {
         id: AccountId(raw.id),
         limits: AccountLimits {
-            max_quantity: Quantity(raw.max_quantity_lots),
+            max_quantity: risk::lots(&format!("{of}: max_quantity_lots"), raw.max_quantity_lots)?,
             max_notional: notional(&format!("{of}: max_notional"), &raw.max_notional)?,
-            max_open_orders: raw.max_open_orders,
-            max_position: raw.max_position_lots.map(Quantity),
-            max_long: raw.max_long_lots.map(Quantity),
+            max_open_orders: in_range(format!("{of}: max_open_orders"), raw.max_open_orders, 1, u32::MAX)?,
+            max_position: held("max_position_lots", raw.max_position_lots)?,
+            max_long: held("max_long_lots", raw.max_long_lots)?,
             max_short: raw.max_short_lots.map(Quantity),
             // Left out, nothing is sold short.
             short_sales: raw.short_sales.map_or(ShortSales::Never, Into::into),
@@ -512,7 +554,7 @@ fn firm(raw: &raw::Firm) -> Result<FirmLimits, ConfigError> {
     let max_open_notional = max_open_notional.map(|text| notional("risk.firm.max_open_notional", text));
     Ok(FirmLimits {
         max_open_notional: max_open_notional.transpose()?,
-        max_open_orders: raw.max_open_orders,
+        max_open_orders: if_there("risk.firm.max_open_orders", raw.max_open_orders, 1, u32::MAX)?,
     })
 }
 

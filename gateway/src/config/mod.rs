@@ -12,6 +12,7 @@ mod fnv;
 mod left_out;
 mod networks;
 mod prefilter;
+mod range;
 mod raw;
 mod risk;
 mod sessions;

@@ -1,11 +1,12 @@
 //! Limits as they are written, and what accounts and sessions may not trade.
 
 use super::check::notional;
+use super::range::in_range;
 use super::sessions::rate;
 use super::{ConfigError, raw};
 use orders::{
-    AuctionLimits, BookLimit, Collar, InstrumentLimits, MissingBook, MissingReference, RateAction, ReferenceChoice,
-    Restrictions, ShortSales,
+    AGE_MAX_MS, AuctionLimits, BookLimit, Collar, InstrumentLimits, MissingBook, MissingReference, QUANTITY_MAX,
+    RateAction, ReferenceChoice, Restrictions, ShortSales,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -52,7 +53,7 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
     let auction_notional = raw.auction_max_notional.as_ref();
     let auction_notional = auction_notional.map(|text| notional(&format!("{of}.auction_max_notional"), text));
     Ok(InstrumentLimits {
-        max_quantity: Quantity(raw.max_quantity_lots),
+        max_quantity: lots(&format!("{of}.max_quantity_lots"), raw.max_quantity_lots)?,
         max_notional: notional(&format!("{of}.max_notional"), &raw.max_notional)?,
         collar: raw.collar.width(),
         book: raw.book.as_ref().map(|book| BookLimit {
@@ -66,7 +67,12 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
             },
         }),
         reference: raw.reference.map_or(ReferenceChoice::Mid, Into::into),
-        stale_after: Duration::from_millis(raw.reference_max_age_ms),
+        stale_after: Duration::from_millis(in_range(
+            format!("{of}.reference_max_age_ms"),
+            raw.reference_max_age_ms,
+            0,
+            AGE_MAX_MS,
+        )?),
         missing_reference: match raw.reference_missing {
             raw::ReferenceMissing::Refuse => MissingReference::Refuse,
             raw::ReferenceMissing::Master => MissingReference::UseMaster,
@@ -74,12 +80,20 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
         market_orders: raw.market_orders,
         restricted: raw.restricted.unwrap_or(false),
         auction: AuctionLimits {
-            max_quantity: raw.auction_max_quantity_lots.map(Quantity),
+            max_quantity: raw
+                .auction_max_quantity_lots
+                .map(|most| lots(&format!("{of}.auction_max_quantity_lots"), most))
+                .transpose()?,
             max_notional: auction_notional.transpose()?,
             collar: raw.auction_collar.as_ref().map(raw::Collar::width),
         },
         rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
     })
+}
+
+/// The most lots of one order.
+pub(super) fn lots(key: &str, lots: u64) -> Result<Quantity, ConfigError> {
+    in_range(key, lots, 1, QUANTITY_MAX).map(Quantity)
 }
 
 /// What an account or a session may not trade on `shard`.

@@ -1,6 +1,7 @@
 //! The sessions of a config: templates become their instances, and each session is checked.
 
 use super::check::notional;
+use super::range::{if_there, in_range};
 use super::risk::RateActionName;
 use super::{
     AllowList, ConfigError, Credentials, DoorConfig, Fingerprint, ProtocolConfig, SessionConfig, ShardConfig, User,
@@ -9,11 +10,12 @@ use super::{
 use crate::limits::{MAX_FRAME_LENGTH, MAX_SESSIONS};
 use crate::schedule::Schedule;
 use crate::session::CL_ORD_IDS_MAX;
-use orders::{RateLimit, RepeatLimit, SelfMatch, SessionLimits};
+use orders::{AGE_MAX_MS, REPEATS_MAX, RateLimit, RepeatLimit, SelfMatch, SessionLimits};
 use proto::fix::{CompId, Version};
+use proto::soup::UserName;
 use std::path::Path;
 use std::sync::Arc;
-use types::{AccountId, Duration, Instrument, Quantity, SessionId, ShardId};
+use types::{AccountId, Duration, Instrument, SessionId, ShardId};
 
 /// Most of a session's `send_buffer_bytes`: what is above is a slip of the pen, and would end in a panic.
 const SEND_BUFFER_BYTES_MAX: usize = 1 << 30;
@@ -118,8 +120,11 @@ pub(super) fn orders(
         crossing: raw.crossing,
         cancel_on_disconnect: raw.cancel_on_disconnect,
         limits: SessionLimits {
-            max_open_orders: raw.max_open_orders,
-            max_quantity: raw.max_quantity_lots.map(Quantity),
+            max_open_orders: in_range(format!("{of}: max_open_orders"), raw.max_open_orders, 1, u32::MAX)?,
+            max_quantity: raw
+                .max_quantity_lots
+                .map(|most| risk::lots(&format!("{of}: max_quantity_lots"), most))
+                .transpose()?,
             max_notional: max_notional.transpose()?,
             rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
             repeats: repeats(&of, raw.max_repeats, raw.repeats_within_ms)?,
@@ -135,6 +140,8 @@ pub(super) fn rate(
     at_once: Option<u32>,
     action: Option<RateActionName>,
 ) -> Result<RateLimit, ConfigError> {
+    if_there(format!("{of}: max_orders_per_second"), per_second, 1, u32::MAX)?;
+    if_there(format!("{of}: max_orders_at_once"), at_once, 1, u32::MAX)?;
     match (per_second, at_once, action) {
         (None, None, None) | (Some(_), Some(_), Some(_)) => Ok(RateLimit {
             per_second,
@@ -148,6 +155,8 @@ pub(super) fn rate(
 }
 
 fn repeats(of: &str, orders: Option<u32>, within_ms: Option<u64>) -> Result<RepeatLimit, ConfigError> {
+    if_there(format!("{of}: max_repeats"), orders, 1, REPEATS_MAX)?;
+    if_there(format!("{of}: repeats_within_ms"), within_ms, 1, AGE_MAX_MS)?;
     match (orders, within_ms) {
         (None, None) | (Some(_), Some(_)) => Ok(RepeatLimit {
             orders,
@@ -258,8 +267,24 @@ fn native(raw: &raw::Session) -> Result<ProtocolConfig, ConfigError> {
         }
     }
     Ok(ProtocolConfig::Native {
-        user: raw.user.clone().ok_or_else(|| missing(id, "user"))?,
+        user: native_user(raw)?,
     })
+}
+
+/// The user of a native session: over SoupBinTCP what the login has room for.
+fn native_user(raw: &raw::Session) -> Result<String, ConfigError> {
+    let id = raw.id;
+    let user = raw.user.clone().ok_or_else(|| missing(id, "user"))?;
+    let (has_room, most) = match raw.link {
+        Some(_) => (true, 64),
+        None => (UserName::new(user.as_bytes()).is_some(), 6),
+    };
+    if !has_room || CompId::new(user.as_bytes()).is_none() {
+        return Err(ConfigError(format!(
+            "session {id}: user = \"{user}\" is no user of a native session (printable ASCII without blanks, at most {most})"
+        )));
+    }
+    Ok(user)
 }
 
 /// Which user the client has to be. A native client names one in any case, and needs a password where there are any.

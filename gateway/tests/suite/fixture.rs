@@ -175,8 +175,14 @@ impl Fixture {
 
     /// The same, with several parts replaced, of the config or of the instrument master.
     pub(crate) fn changed(parts: &[(&str, &str)]) -> Self {
+        Self::changed_by(parts, |_| {})
+    }
+
+    /// The same, and then something that no config may say.
+    pub(crate) fn changed_by(parts: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let config = config_in(folder.path(), parts);
+        let mut config = config_in(folder.path(), parts);
+        change(&mut config);
         let mut fixture = Self {
             shard: Harness::open(&config, Clock::start()).expect("the shard starts"),
             config,

@@ -227,8 +227,11 @@ fn what_waits_survives_a_full_link_and_a_restart() {
     let rate = "max_orders_per_second = 10\nmax_orders_at_once = 2\nrate_action = \"queue\"\n";
     let session = format!("user = \"trader\"\ncancel_on_disconnect = false\n{rate}");
     // A restart takes its time from the clock, not from the test.
-    let queue = "[risk.rate_queue]\norders = 3\nwait_ms = 9_000_000_000\n[capacity]";
-    let mut fixture = Fixture::changed(&[("user = \"trader\"\n", &session), ("[capacity]", queue)]);
+    let queue = "[risk.rate_queue]\norders = 3\nwait_ms = 1_000\n[capacity]";
+    let parts = [("user = \"trader\"\n", &*session), ("[capacity]", queue)];
+    let mut fixture = Fixture::changed_by(&parts, |config| {
+        config.orders[0].rate_queue.wait = Duration::from_millis(9_000_000_000);
+    });
     for number in 1..=4 {
         send(&mut fixture, number, number);
     }

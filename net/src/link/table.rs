@@ -83,7 +83,7 @@ impl VenueLinkTable {
         second: Option<LinkEnd>,
         base: &Path,
     ) -> Result<LinkConfig, String> {
-        link.check_times()?;
+        link.check_numbers()?;
         check_ends(session, end, second)?;
         match self.transport {
             Transport::Ltp => self.ltp(link, session, max_message, end, second, base),
@@ -231,7 +231,7 @@ impl LinkTable {
     /// # Errors
     /// What is wrong, for people.
     pub fn apply(&self, config: &mut Config, base: &Path) -> Result<(), String> {
-        self.check_times()?;
+        self.check_numbers()?;
         config.heartbeat = Duration::from_millis(self.heartbeat_ms);
         config.dead_after = u32::try_from(self.dead_after_ms / self.heartbeat_ms).unwrap_or(u32::MAX);
         config.key = match (self.key_id, &self.key_file) {
@@ -242,8 +242,14 @@ impl LinkTable {
         config.check().map_err(|error| error.to_string())
     }
 
-    /// The rule of the heartbeat, for every transport.
-    fn check_times(&self) -> Result<(), String> {
+    /// The rules of the window and of the heartbeat, for every transport.
+    fn check_numbers(&self) -> Result<(), String> {
+        let window = self.window_messages;
+        if !(1..=WINDOW_MAX_MESSAGES).contains(&window) {
+            return Err(format!(
+                "window_messages = {window} must be from 1 to {WINDOW_MAX_MESSAGES}"
+            ));
+        }
         let (heartbeat, dead_after) = (self.heartbeat_ms, self.dead_after_ms);
         if !(1..=HEARTBEAT_MAX_MS).contains(&heartbeat) {
             return Err(format!(
@@ -270,6 +276,8 @@ impl LinkTable {
     }
 }
 
+/// Largest `window_messages`, whatever the transport.
+const WINDOW_MAX_MESSAGES: usize = Config::WINDOW_MAX;
 /// Longest `heartbeat_ms`.
 const HEARTBEAT_MAX_MS: u64 = 60_000;
 const _: () = assert!(Duration::from_millis(HEARTBEAT_MAX_MS).0 == Config::HEARTBEAT_MAX.0);
@@ -465,7 +473,7 @@ mod tests {
         }
         let error = read(&ROCE.replace("64", "65_537"), &table_roce(""), None).unwrap_err();
         assert!(
-            error.contains("window is out of range: it must be from 1 to 65536"),
+            error.contains("window_messages is out of range: it must be from 1 to 65536"),
             "{error}"
         );
     }
@@ -586,7 +594,7 @@ mod tests {
             (
                 ROCE,
                 &table_roce("mtu_bytes = 1500"),
-                "mtu must be 256, 512, 1024, 2048 or 4096",
+                "mtu_bytes must be 256, 512, 1024, 2048 or 4096",
             ),
             (
                 ROCE,
@@ -740,6 +748,9 @@ mod tests {
             assert!(error.starts_with("TCP needs user"), "{error}");
         }
         let error = read(&TCP.replace("window_messages = 64", "window_messages = 0"), "", None).unwrap_err();
-        assert!(error.contains("window is out of range"), "{error}");
+        assert!(
+            error.contains("window_messages = 0 must be from 1 to 1048576"),
+            "{error}"
+        );
     }
 }

@@ -51,8 +51,8 @@ pub use report::{
     CancelRejectResponseTo, Crossed, ExecutionReport, FixExecType, OrdStatus, OrderCancelReject, StatusAnswer,
 };
 pub use session::{
-    Application, CloseReason, CompId, Logon, Output, Recall, ResetOnLogon, Role, Session, SessionConfig,
-    SessionCounters,
+    Application, CloseReason, CompId, Logon, MAX_HEARTBEAT_SECONDS, Output, Recall, ResetOnLogon, Role, Session,
+    SessionConfig, SessionCounters,
 };
 pub use terms::OrderFields;
 pub use time::{TIMESTAMP_LENGTH, parse_timestamp, write_timestamp};

@@ -169,7 +169,7 @@ impl Config {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Mtu => "mtu must be 256, 512, 1024, 2048 or 4096 bytes",
+            Self::Mtu => "mtu_bytes must be 256, 512, 1024, 2048 or 4096 bytes",
             Self::Queue => "send_queue and receive_queue must be from 1 to 131072",
             Self::Reads => "reads must be at most 128",
             Self::Window => "window must be at least 1 packet, and with the longest message at most 4194304",

@@ -3,7 +3,7 @@
 use super::link::LinkConnection;
 use net::link::LinkTable;
 use net::{CarrierConfig, TcpOptions};
-use proto::fix::CompId;
+use proto::fix::{CompId, MAX_HEARTBEAT_SECONDS};
 use proto::ltp;
 use proto::soup::{Password, UserName};
 use serde::Deserialize;
@@ -187,6 +187,9 @@ impl ClientConfig {
     /// As for [`ClientConfig::load`].
     pub fn parse(text: &str, base: &Path) -> Result<Self, ConfigError> {
         let raw: RawConfig = toml::from_str(text).map_err(|error| ConfigError(error.to_string()))?;
+        if raw.gateway.session == 0 {
+            return Err(impossible("gateway.session", 0, "its number, above 0"));
+        }
         let session = SessionId(raw.gateway.session);
         Ok(Self {
             instruments: base.join(&raw.instruments),
@@ -215,7 +218,7 @@ fn login(
         (Some(fix), None, None) => Ok(Login::Fix {
             sender_comp_id: comp_id("sender_comp_id", &fix.sender_comp_id)?,
             target_comp_id: comp_id("target_comp_id", &fix.target_comp_id)?,
-            heartbeat: Duration::from_secs(u64::from(fix.heartbeat_s)),
+            heartbeat: heartbeat(fix.heartbeat_s)?,
         }),
         (None, Some(native), None) => Ok(Login::Native {
             user: UserName::new(native.user.as_bytes())
@@ -228,6 +231,14 @@ fn login(
             "one of [fix], [native] and [link] is needed, and no other".to_owned(),
         )),
     }
+}
+
+fn heartbeat(seconds: u32) -> Result<Duration, ConfigError> {
+    if u64::from(seconds) > MAX_HEARTBEAT_SECONDS {
+        let most = format!("at most {MAX_HEARTBEAT_SECONDS}");
+        return Err(impossible("fix.heartbeat_s", seconds, &most));
+    }
+    Ok(Duration::from_secs(u64::from(seconds)))
 }
 
 fn tcp(raw: Option<TcpOptions>, is_link: bool) -> Result<TcpOptions, ConfigError> {

@@ -11,6 +11,7 @@ use super::room;
 use super::schedule::AuctionTimes;
 use journal::SentIndex;
 use matcher::SelfMatch;
+use net::cpu::CPUS_MAX;
 use net::link::{LinkConfig, LinkEnd};
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::fmt;
@@ -287,6 +288,8 @@ impl raw::Exchange {
         }
         let history_window = self.history.as_ref().map_or(0, |history| history.window_messages);
         in_range("[history] window_messages", history_window, 0, WINDOW_MAX)?;
+        in_range("[feed] heartbeat_ms", self.feed.heartbeat_ms, 1, HEARTBEAT_MAX_MS)?;
+        check_cpu("cpu", self.cpu)?;
         in_range("[feed] destinations", self.feed.destinations.len(), 1, MAX_DESTINATIONS)?;
         in_range(
             "[feed] retransmit_messages",
@@ -369,6 +372,8 @@ impl raw::Journal {
                 self.ring_bytes
             ));
         }
+        journal::check_sizes(self.ring_bytes, self.segment_bytes).map_err(|what| format!("[journal] {what}"))?;
+        check_cpu("[journal] drainer_cpu", self.drainer_cpu)?;
         Ok(JournalConfig {
             directory: base.join(self.directory),
             ring_bytes: self.ring_bytes,
@@ -401,8 +406,12 @@ impl raw::Session {
     }
 }
 
-fn in_range(what: &str, value: usize, least: usize, most: usize) -> Result<(), String> {
-    if (least..=most).contains(&value) {
+fn check_cpu(key: &str, cpu: Option<usize>) -> Result<(), String> {
+    cpu.map_or(Ok(()), |cpu| in_range(key, cpu, 0, CPUS_MAX - 1))
+}
+
+fn in_range<N: PartialOrd + fmt::Display>(what: &str, value: N, least: N, most: N) -> Result<(), String> {
+    if (&least..=&most).contains(&&value) {
         Ok(())
     } else {
         Err(format!("{what} = {value} must be from {least} to {most}"))
@@ -439,6 +448,9 @@ fn trading_day(day: u32) -> Result<TradingDay, String> {
 
 /// Most messages kept for retransmission or waiting behind a gap.
 const WINDOW_MAX: usize = 1 << 22;
+
+/// Longest silence of the feed, ms.
+const HEARTBEAT_MAX_MS: u64 = 60_000;
 
 #[cfg(test)]
 mod tests {

@@ -231,7 +231,7 @@ impl RoceLinkConfig {
     pub fn check(&self) -> Result<(), String> {
         if !(1..=Self::WINDOW_MAX).contains(&self.window) {
             return Err(format!(
-                "window is out of range: it must be from 1 to {}",
+                "window_messages is out of range: it must be from 1 to {}",
                 Self::WINDOW_MAX
             ));
         }

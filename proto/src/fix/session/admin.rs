@@ -280,4 +280,4 @@ fn flag(message: &Message<'_>, tag: u32) -> Result<bool, Violation> {
 }
 
 /// Longest heartbeat interval that is taken: a day.
-const MAX_HEARTBEAT_SECONDS: u64 = 86_400;
+pub const MAX_HEARTBEAT_SECONDS: u64 = 86_400;

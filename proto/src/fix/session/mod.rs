@@ -33,7 +33,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use admin::Logon;
+pub use admin::{Logon, MAX_HEARTBEAT_SECONDS};
 pub use config::{CompId, ResetOnLogon, Role, SessionConfig};
 pub use output::{Application, CloseReason, Output, Recall, SessionCounters};
 
