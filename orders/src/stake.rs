@@ -113,14 +113,14 @@ pub(crate) fn units_up(notional: i128) -> i64 {
     i64::try_from(units.clamp(i128::from(-VALUE_MAX), i128::from(VALUE_MAX))).unwrap_or(VALUE_MAX)
 }
 
-/// As [`units_up`], of what fits in 64 bits; `None` at their edge. A position is valued with every order: lifted above zero it
-/// takes one unsigned division and no correction for its sign.
+/// As [`units_up`], of what fits in 63 bits; `None` at their edge and beyond. A position is valued with every order: lifted above
+/// zero it takes one look at the sign, and one division without a correction for it.
 #[inline]
 pub(crate) fn small_units_up(notional: i64) -> Option<i64> {
-    const LIFT_UNITS: u64 = (1 << 63) / UNIT.cast_unsigned();
-    const LIFT: u64 = LIFT_UNITS * UNIT.cast_unsigned();
-    let lifted = notional.checked_add(UNIT - 1)?.cast_unsigned().wrapping_add(LIFT);
-    Some((lifted / UNIT.cast_unsigned()).wrapping_sub(LIFT_UNITS).cast_signed())
+    const LIFT_UNITS: i64 = (1 << 62) / UNIT;
+    const LIFT: i64 = LIFT_UNITS * UNIT + (UNIT - 1);
+    let lifted = u64::try_from(notional.wrapping_add(LIFT)).ok()?;
+    Some((lifted / UNIT.cast_unsigned()).cast_signed() - LIFT_UNITS)
 }
 
 #[cfg(test)]
@@ -147,17 +147,29 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_rounded_alike_up_to_the_edges() {
-        let near = |middle: i64| {
-            (-200_001..=200_001)
-                .step_by(33_333)
-                .map(move |by| middle.saturating_add(by))
-        };
-        for notional in [0, 1 << 40, -(1 << 40), i64::MIN, i64::MAX].into_iter().flat_map(near) {
+    fn all_in_63_bits_is_rounded_alike_and_nothing_otherwise() {
+        const HALF: i64 = 1 << 62;
+        let middles = [
+            0,
+            UNIT << 24,
+            -UNIT << 24,
+            1 << 40,
+            -(1 << 40),
+            -HALF,
+            HALF,
+            i64::MIN,
+            i64::MAX,
+        ];
+        let around = [-UNIT - 1, -UNIT, 1 - UNIT, -3, -1, 0, 1, 3, UNIT - 1, UNIT, UNIT + 1];
+        for notional in middles
+            .iter()
+            .flat_map(|middle| around.map(|by| middle.saturating_add(by)))
+        {
             let units = -(-i128::from(notional)).div_euclid(100_000);
-            let expected = notional.checked_add(99_999).and_then(|_| i64::try_from(units).ok());
-            assert_eq!(small_units_up(notional), expected, "{notional}");
+            match small_units_up(notional) {
+                Some(rounded) => assert_eq!(i128::from(rounded), units, "{notional}"),
+                None => assert!(!(-HALF..=HALF - UNIT).contains(&notional), "{notional}"),
+            }
         }
-        assert_eq!(small_units_up(i64::MIN), Some(i64::MIN / 100_000));
     }
 }
