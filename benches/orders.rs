@@ -5,7 +5,8 @@
 //! instruments, only with the cache misses that their tables bring. `even` draws accounts and instruments evenly, so that
 //! with many of them nearly every table is touched where it is cold; `hot` draws nine of ten from a few, as a market does.
 //! The firm has no limits but those that must be there (`none`), or every one there is (`all`): what all cost more is in the
-//! last columns, taken in turns with none. The tables lie in huge pages where there are any, as the gateway's do.
+//! last columns, taken in turns with none. The tables lie in huge pages where there are any, as the gateway's do. On a machine
+//! that is not idle `chrt -f 50` in front of it gives it its CPU; what it gave last is in docs/measure.md.
 //!
 //! Instructions are counted with callgrind, of what is between an order and its acceptance, shared limits included:
 //!
@@ -38,7 +39,7 @@ const BATCHES: usize = 4_000;
 const BATCHES_TEST: usize = STEPS * TURNS;
 const BATCHES_COUNTED: usize = 100;
 /// The firms with and without limits are timed so many times in turns.
-const TURNS: usize = 2;
+const TURNS: usize = 20;
 /// What is timed alternates between batches.
 const STEPS: usize = 2;
 /// Accounts, and as many instruments.
