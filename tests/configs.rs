@@ -328,6 +328,34 @@ fn an_instrument_has_limits_in_the_place_of_its_class() {
 }
 
 #[test]
+fn an_amount_may_be_larger_than_a_price() {
+    let firm = |amount: &str| {
+        let limits = format!("[risk.firm]\nmax_open_notional = \"{amount}\"\n[capacity]");
+        gateway::Config::parse(&text("gateway.toml").replacen("[capacity]", &limits, 1), &configs())
+    };
+    for amount in [
+        "9223372036.854775807",
+        "9223372036.854775808",
+        "20000000000.5",
+        "79228162514264337593.543950336",
+    ] {
+        let orders = Orders::new(&firm(amount).expect("it loads").orders[0]).expect("it was checked");
+        let value = orders
+            .limit(LimitScope::Firm, Limit::MaxOpenNotional)
+            .expect("it is there");
+        assert_eq!(value.to_string(), amount);
+        assert_eq!(LimitScope::Firm.parse(Limit::MaxOpenNotional, amount), Ok(value));
+    }
+    for amount in ["79228162514264337593.543950337", "0"] {
+        let error = firm(amount).map(drop).expect_err("it is out of range").to_string();
+        assert!(
+            error.contains("risk.firm.max_open_notional") && error.contains("at most"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_template_gives_as_many_sessions_as_it_has_instances() {
     let template = text("gateway.toml").replacen(
         "client_comp_id = \"TRADER\"",

@@ -7,7 +7,7 @@ use crate::limit_table::{Limit, LimitScope};
 use crate::limit_value::{LimitError, LimitValue};
 use crate::limits::{
     BOOKS_MAX, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX, RESTRICTED_CLASSES_MAX,
-    RESTRICTIONS_MAX,
+    RESTRICTIONS_MAX, VALUE_LIMIT_MAX,
 };
 use crate::order_types::OrderTypes;
 use crate::rate::Rate;
@@ -536,10 +536,14 @@ impl AccountLimits {
                 .into_iter()
                 .flatten()
                 .all(|position| !position.is_zero())
-            && [self.max_open_notional, self.max_gross, self.max_net, self.max_loss]
-                .into_iter()
-                .flatten()
-                .all(|notional| notional.0 > 0 && notional <= NOTIONAL_MAX)
+            && [
+                (self.max_open_notional, NOTIONAL_MAX),
+                (self.max_gross, VALUE_LIMIT_MAX),
+                (self.max_net, VALUE_LIMIT_MAX),
+                (self.max_loss, VALUE_LIMIT_MAX),
+            ]
+            .into_iter()
+            .all(|(limit, max)| limit.is_none_or(|limit| limit.0 > 0 && limit <= max))
             && self.rate.is_valid()
     }
 

@@ -73,7 +73,7 @@ pub use limit_table::{Limit, LimitScope};
 pub use limit_value::{LimitError, LimitValue};
 pub use limits::{
     AGE_MAX_MS, BOOKS_MAX, DONE_ORDERS, NOTIONAL_MAX, OPEN_ORDERS_MAX, POSITIONS_MAX, QUANTITY_MAX, REPEATS_MAX,
-    RESTRICTED_CLASSES_MAX, RESTRICTIONS_MAX,
+    RESTRICTED_CLASSES_MAX, RESTRICTIONS_MAX, VALUE_LIMIT_MAX,
 };
 pub use mark::Mark;
 pub use order::{OrderState, OrderView};

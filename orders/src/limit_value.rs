@@ -3,7 +3,7 @@
 use crate::config::{BookLimit, Collar, MissingBook, MissingReference, RateAction, ReferenceChoice, ShortSales};
 use crate::limits::{AGE_MAX_MS, RESTRICTED_CLASSES_MAX};
 use core::fmt;
-use types::{Duration, Notional, Price, Quantity};
+use types::{Duration, Notional, Quantity};
 
 /// What a limit is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,8 +167,7 @@ impl Field for Notional {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let amount = Price::parse(text.as_bytes())?;
-        Some(Self(amount.0.into()))
+        Self::parse(text.as_bytes())
     }
 }
 
@@ -499,10 +498,7 @@ impl fmt::Display for LimitValue {
             Self::None => f.pad("none"),
             Self::OfClass => f.pad(OF_CLASS),
             Self::Count(count) => count.fmt(f),
-            Self::Amount(amount) => match i64::try_from(amount.0) {
-                Ok(units) => Price(units).fmt(f),
-                Err(_) => write!(f, "{}e-9", amount.0),
-            },
+            Self::Amount(amount) => amount.fmt(f),
             Self::Age(age) => (age.0 / NANOSECONDS_A_MILLISECOND).fmt(f),
             Self::Switch(is_on) => is_on.fmt(f),
             Self::MissingReference(MissingReference::Refuse) => f.pad("refuse"),

@@ -22,6 +22,9 @@ pub const NOTIONAL_MAX: Notional = Notional(1 << 96);
 /// Highest permitted age of a reference price, and longest time that a repeated order is remembered, milliseconds: a day.
 pub const AGE_MAX_MS: u64 = 86_400_000;
 
+/// Highest permitted limit of an account's gross, net and loss, 1e-9: a position's value is bounded just above it.
+pub const VALUE_LIMIT_MAX: Notional = Notional(((1 << 56) - 1) * 100_000);
+
 /// Limit classes below this can be closed to an account or a session.
 pub const RESTRICTED_CLASSES_MAX: u8 = 64;
 

@@ -4,6 +4,7 @@
 //! difference: first by what an order needs, reserved before it is accepted, later by what comes out of
 //! [`Sink::settle`](crate::Sink::settle). So each is given back exactly once, on whatever way an order ends.
 
+use crate::limits::VALUE_LIMIT_MAX;
 use core::ops::{AddAssign, Sub, SubAssign};
 
 /// What is taken, or a change of it.
@@ -106,6 +107,9 @@ const UNIT: i64 = 100_000;
 
 /// Bound of one position's value, 1e-4. Far above what a price and a day's lots make, far below where sums overflow.
 const VALUE_MAX: i64 = 1 << 56;
+
+/// Else a position at the bound would not be seen to be above a limit.
+const _: () = assert!(VALUE_LIMIT_MAX.0 < VALUE_MAX as i128 * UNIT as i128);
 
 /// Notional 1e-9 in 1e-4, rounded up and bounded.
 pub(crate) fn units_up(notional: i128) -> i64 {

@@ -89,21 +89,53 @@ impl fmt::Display for Price {
         if self.is_null() {
             return f.write_str("none");
         }
-        let magnitude = self.0.unsigned_abs();
-        let unit = Self::UNIT.unsigned_abs();
-        let (whole, mut fraction) = (magnitude / unit, magnitude % unit);
-        let sign = if self.0 < 0 { "-" } else { "" };
-        write!(f, "{sign}{whole}")?;
-        if fraction == 0 {
-            return Ok(());
-        }
-        let mut width = 9;
-        while fraction % 10 == 0 {
-            fraction /= 10;
-            width -= 1;
-        }
-        write!(f, ".{fraction:0width$}")
+        write_decimal(f, self.0 < 0, self.0.unsigned_abs().into())
     }
+}
+
+impl Notional {
+    /// Parses decimal text such as `250000.50`: digits, at most nine decimals, no sign. `None` for anything else, or when it
+    /// does not fit.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let point = text.iter().position(|&byte| byte == b'.').unwrap_or(text.len());
+        let (whole, rest) = text.split_at(point);
+        let mut units: i128 = 0;
+        for byte in whole {
+            let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+            units = units.checked_mul(10)?.checked_add(digit.into())?;
+        }
+        // What stands behind the point is a price below one.
+        let below_one = match rest {
+            [] | [b'.'] if !whole.is_empty() => Price(0),
+            rest => Price::parse(rest)?,
+        };
+        let amount = units.checked_mul(Price::UNIT.into())?;
+        amount.checked_add(below_one.0.into()).map(Self)
+    }
+}
+
+impl fmt::Display for Notional {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_decimal(f, self.0 < 0, self.0.unsigned_abs())
+    }
+}
+
+/// So many 1e-9, as decimal text.
+fn write_decimal(f: &mut fmt::Formatter<'_>, is_negative: bool, magnitude: u128) -> fmt::Result {
+    let unit = u128::from(Price::UNIT.unsigned_abs());
+    let (whole, mut fraction) = (magnitude / unit, magnitude % unit);
+    let sign = if is_negative { "-" } else { "" };
+    write!(f, "{sign}{whole}")?;
+    if fraction == 0 {
+        return Ok(());
+    }
+    let mut width = 9;
+    while fraction.is_multiple_of(10) {
+        fraction /= 10;
+        width -= 1;
+    }
+    write!(f, ".{fraction:0width$}")
 }
 
 #[cfg(test)]
@@ -144,7 +176,59 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_amount_is_read_as_a_price_is_and_may_be_larger() {
+        for text in [
+            "0",
+            "1",
+            "1.",
+            ".5",
+            "250000.50",
+            "0.000000001",
+            "1.0000000000",
+            "9223372036.854775807",
+        ] {
+            let price = Price::parse(text.as_bytes()).expect("a price");
+            assert_eq!(
+                Notional::parse(text.as_bytes()),
+                Some(Notional(price.0.into())),
+                "{text}"
+            );
+        }
+        for (text, value) in [
+            ("9223372037", Some(9_223_372_037_000_000_000)),
+            ("20000000000.01", Some(20_000_000_000_010_000_000)),
+            ("79228162514264337593.543950336", Some(1 << 96)),
+            ("170141183460469231731687303715.884105727", Some(i128::MAX)),
+            ("170141183460469231731687303715.884105728", None),
+            ("1000000000000000000000000000000000000000000", None),
+        ] {
+            assert_eq!(Notional::parse(text.as_bytes()), value.map(Notional), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            ".",
+            "-1",
+            "+1",
+            "1.2.3",
+            "1.-5",
+            "1e5",
+            " 1",
+            "1_000",
+            "0.0000000001",
+        ] {
+            assert_eq!(Notional::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_printed_amount_parses_to_itself(value in 0..=i128::MAX) {
+            let amount = Notional(value);
+            prop_assert_eq!(Notional::parse(amount.to_string().as_bytes()), Some(amount));
+        }
+
         #[test]
         fn a_printed_price_parses_to_itself(value in (i64::MIN + 1)..=i64::MAX) {
             let price = Price(value);

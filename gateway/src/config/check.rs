@@ -17,16 +17,16 @@ use net::cpu::CPUS_MAX;
 use net::link::{LinkEnd, Transport};
 use orders::{
     AccountConfig, AccountLimits, BOOKS_MAX, Capacity, CrossingConfig, FirmLimits, Handling, Limit, LimitError,
-    LimitScope, LimitValue, OPEN_ORDERS_MAX, OrderTypes, Orders, OrdersConfig, POSITIONS_MAX, RateQueueConfig, Route,
-    RouteKey, ShortSales,
+    LimitScope, LimitValue, NOTIONAL_MAX, OPEN_ORDERS_MAX, OrderTypes, Orders, OrdersConfig, POSITIONS_MAX,
+    RateQueueConfig, Route, RouteKey, ShortSales, VALUE_LIMIT_MAX,
 };
 use proto::native::MAX_MESSAGE_LENGTH;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use types::{
-    AccountId, Duration, Instrument, InstrumentId, LimitClass, Notional, Price, Quantity, SessionId, ShardId,
-    TradingDay, VenueId,
+    AccountId, Duration, Instrument, InstrumentId, LimitClass, Notional, Quantity, SessionId, ShardId, TradingDay,
+    VenueId,
 };
 
 /// Checks `raw`. Paths are relative to `base`.
@@ -525,7 +525,7 @@ fn account(
         Ok::<_, ConfigError>(lots.map(Quantity))
     };
     let amount = |key, text: Option<&String>| {
-        let amount = text.map(|text| notional(&format!("{of}: {key}"), text));
+        let amount = text.map(|text| amount_up_to(VALUE_LIMIT_MAX, &format!("{of}: {key}"), text));
         amount.transpose()
     };
     Ok(AccountConfig {
@@ -585,11 +585,18 @@ fn overrides(
     Ok(overrides)
 }
 
-/// An amount of money in a config: decimal text, in currency units.
+/// What orders cost, in a config: decimal text, in currency units.
 pub(super) fn notional(key: &str, text: &str) -> Result<Notional, ConfigError> {
-    match Price::parse(text.as_bytes()) {
-        Some(price) if price.0 > 0 => Ok(Notional(i128::from(price.0))),
-        _ => Err(ConfigError(format!(
+    amount_up_to(NOTIONAL_MAX, key, text)
+}
+
+fn amount_up_to(max: Notional, key: &str, text: &str) -> Result<Notional, ConfigError> {
+    match Notional::parse(text.as_bytes()) {
+        Some(amount) if Notional(0) < amount && amount <= max => Ok(amount),
+        Some(_) => Err(ConfigError(format!(
+            "{key} = \"{text}\" must be more than 0 and at most {max}"
+        ))),
+        None => Err(ConfigError(format!(
             "{key} = \"{text}\" is no amount; write units, such as \"1000000\" or \"250000.50\""
         ))),
     }

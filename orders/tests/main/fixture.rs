@@ -4,7 +4,8 @@ use orders::{
     AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, CrossingConfig, FirmLimits,
     ForVenue, Handling, InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX,
     OrderTypes, Orders, OrdersConfig, RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report,
-    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VenueConfig,
+    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VALUE_LIMIT_MAX,
+    VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -83,7 +84,7 @@ pub(crate) fn config() -> OrdersConfig {
             short_sales: ShortSales::WithLocate,
             rate: RateLimit::NONE,
             max_open_notional: has_shared_limit.then_some(NOTIONAL_MAX),
-            max_gross: has_shared_limit.then_some(NOTIONAL_MAX),
+            max_gross: has_shared_limit.then_some(VALUE_LIMIT_MAX),
             max_net: None,
             max_loss: None,
         },

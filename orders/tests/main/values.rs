@@ -368,7 +368,7 @@ fn a_switch_may_let_pass_what_reduces() {
 /// What became of a firm and an account, whether their limits were there from the start or are set at the end.
 fn day(steps: &[(bool, u64, i64, u64)], from_start: bool) -> (Outputs, Stake, Vec<Stake>) {
     use orders::{Limit, LimitScope, LimitValue};
-    let wide = LimitValue::Amount(orders::NOTIONAL_MAX);
+    let wide = LimitValue::Amount(orders::VALUE_LIMIT_MAX);
     let limits = [
         (LimitScope::Account(PLAIN), Limit::MaxLoss),
         (LimitScope::Firm, Limit::MaxOpenNotional),
@@ -434,5 +434,19 @@ proptest! {
         prop_assert_eq!(taken, taken_later);
         prop_assert_eq!(with.firm, Some(Stake::NONE));
         prop_assert_eq!(later.firm, Some(firm));
+    }
+}
+
+#[test]
+fn no_limit_by_value_is_higher_than_a_position_is_valued() {
+    let mut orders = orders();
+    let most = orders::VALUE_LIMIT_MAX;
+    for limit in [orders::Limit::MaxGross, orders::Limit::MaxNet, orders::Limit::MaxLoss] {
+        let mut set = |amount| {
+            let value = orders::LimitValue::Amount(types::Notional(amount));
+            set_limit(&mut orders, orders::LimitScope::Account(SHARED), limit, value)
+        };
+        assert_eq!(set(most.0 + 1), Err(orders::LimitError::Invalid));
+        assert_eq!(set(most.0), Ok(()));
     }
 }
