@@ -63,8 +63,18 @@ impl Repeats {
 
     #[inline]
     fn find_hash(&self, hash: u64) -> Repeat {
-        let place = self.hashes.iter().position(|&known| known == hash);
+        // Where is asked only when it is there, which it nearly never is.
+        let place = if self.hashes.contains(&hash) {
+            self.place_of(hash)
+        } else {
+            None
+        };
         Repeat { hash, place }
+    }
+
+    #[cold]
+    fn place_of(&self, hash: u64) -> Option<usize> {
+        self.hashes.iter().position(|&known| known == hash)
     }
 
     /// Whether the order may be taken once more.
