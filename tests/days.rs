@@ -1,6 +1,6 @@
 //! The roll of the trading day, at the exchange and at the gateway, whichever is first.
 
-use crate::market::{Market, Program};
+use crate::market::{Market, PATIENCE, Program};
 use crate::trader::Trader;
 use types::{ClientOrderId, Quantity, Reason, Side, TimeInForce, Timestamp};
 
@@ -20,6 +20,11 @@ fn roll_exchange(market: &Market, exchange: &mut Program, from: &str, to: &str) 
 fn roll_gateway(market: &Market, day: &str) {
     let (status, printed) = market.run(&["ctl", "-c", "gateway.toml", "roll", day]);
     assert!(status.success(), "{printed}");
+}
+
+fn with_control(market: &Market) {
+    let config = format!("{}\n[control]\nsocket = \"control.sock\"\n", market.gateway_config());
+    market.write("gateway.toml", &config);
 }
 
 /// One order of each time in force that rests: for the day, till it is cancelled, and till the end of time.
@@ -61,8 +66,7 @@ fn trade_what_lives(maker: &mut Trader, taker: &mut Trader, [day, lives @ ..]: [
 #[test]
 fn a_day_ends_at_exchange_and_gateway_in_either_order_with_every_order_told_once() {
     let market = Market::new(1, "ltp");
-    let config = format!("{}\n[control]\nsocket = \"control.sock\"\n", market.gateway_config());
-    market.write("gateway.toml", &config);
+    with_control(&market);
     // However long the exchange is away.
     market.change(
         "exchange.toml",
@@ -95,5 +99,50 @@ fn a_day_ends_at_exchange_and_gateway_in_either_order_with_every_order_told_once
     drop((maker, taker));
     gateway.stop();
     exchange.stop();
+    market.assert_replay_is_identical(0);
+}
+
+/// It says at logon which session it goes on with, as SoupBinTCP has it.
+#[test]
+fn the_order_client_goes_on_over_a_roll_and_a_restart_of_the_gateway() {
+    /// More than it sends: it is stopped.
+    const ORDERS_MAX: usize = 1_000_000;
+    const ORDERS: usize = 50;
+    let market = Market::with_history();
+    with_control(&market);
+    market.write("client-native.toml", &market.client_config(false, ORDERS_MAX));
+    let mut exchange = market.exchange("exchange");
+    let mut gateway = market.gateway("gateway");
+    let feed = concat!(env!("CARGO_MANIFEST_DIR"), "/feeds/sample/sample.itch.gz");
+    let history = market.history.to_string();
+    let pace = ["--pace", "10000/s", "--passes", "0"];
+    let replay = market.start(
+        "replay",
+        &[&["replay", feed, "--publish", &history][..], &pace].concat(),
+    );
+    let mut client = market.start("client", &["client", "-c", "client-native.toml"]);
+    let mut orders = 0;
+    let mut some_more = |client: &mut Program, market: &Market| {
+        let start = std::time::Instant::now();
+        let before = std::mem::replace(&mut orders, usize::MAX);
+        while orders == usize::MAX {
+            assert!(start.elapsed() < PATIENCE, "no orders come:\n{}", client.printed());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let sent = market.orders_of_gateway(0).0.len();
+            if sent >= before + ORDERS {
+                orders = sent;
+            }
+        }
+    };
+    some_more(&mut client, &market);
+    roll_gateway(&market, "20261201");
+    some_more(&mut client, &market);
+    gateway.stop();
+    let mut gateway = market.gateway("gateway-again");
+    some_more(&mut client, &market);
+    // What it sent while the gateway went may have no answer.
+    drop((client, replay));
+    exchange.stop();
+    gateway.stop();
     market.assert_replay_is_identical(0);
 }

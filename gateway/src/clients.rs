@@ -765,9 +765,10 @@ impl End {
     }
 }
 
-/// The name of the running session in SoupBinTCP: the trading day as text.
+/// The name of the running session in SoupBinTCP: the trading day that its numbers began in, as text. They go on over days, and
+/// begin anew with an empty journal.
 fn session_name(shard: &Shard) -> SessionName {
-    let day = shard.orders().day();
+    let day = shard.first_day();
     SessionName::new(day.0.to_string().as_bytes()).unwrap_or(SessionName::BLANK)
 }
 

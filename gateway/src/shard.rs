@@ -46,6 +46,8 @@ pub struct Shard {
     shards: u8,
     /// Venues whose link had no room for an order that waited or was held, one bit each: it goes once there is some.
     stalled: u16,
+    /// The day that its journal began with; 0 before that.
+    first_day: TradingDay,
     /// What operators ordered last.
     given: Given,
     /// Limits that are not the config's.
@@ -84,6 +86,7 @@ impl Shard {
             venues: u8::try_from(config.venues.len()).expect("venues are bounded by MAX_VENUES"),
             shards: u8::try_from(config.shards.len()).expect("shards are bounded by MAX_SHARDS"),
             stalled: 0,
+            first_day: TradingDay(0),
             given: Given::new(),
             changes: Changes::new(),
             counters: Counters::default(),
@@ -502,6 +505,14 @@ impl Shard {
         let (orders, mut reports) = self.reports(now, effects);
         orders.on_day_roll(now, day, &mut reports);
         self.sessions.new_day();
+        if self.first_day == TradingDay(0) {
+            self.first_day = day;
+        }
+    }
+
+    /// The day that its journal began with: from there on the numbers of native clients' messages go on.
+    pub(crate) const fn first_day(&self) -> TradingDay {
+        self.first_day
     }
 
     /// The order logic, to look at.

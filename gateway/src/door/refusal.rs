@@ -28,7 +28,7 @@ pub(crate) enum Refusal {
     TemplateFull,
     /// The session has a live connection, which is kept.
     AlreadyConnected,
-    /// The client wants the session of another day.
+    /// The client wants a session whose numbers began another day.
     OtherSession,
     /// Its first message is longer than any that is read.
     TooLong,
@@ -75,7 +75,7 @@ impl Refusal {
             Self::Disabled => Reason::SessionDisabled.text(),
             Self::TemplateFull => "all sessions for new clients are taken",
             Self::AlreadyConnected => "session is already logged on",
-            Self::OtherSession => "session of another day",
+            Self::OtherSession => "session of another journal",
             Self::TooLong => "message is longer than 4096 bytes",
             Self::NotHeld => "messages asked for are not held",
         }
