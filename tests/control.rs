@@ -290,6 +290,34 @@ fn a_change_that_one_shard_alone_heard_of_is_made_on_the_other_at_the_next_start
     }
 }
 
+/// On the shard that heard of it in its time, what the config said later holds.
+#[test]
+fn a_change_that_a_shard_missed_comes_before_what_the_config_says_at_the_next_start() {
+    let mut desk = Desk::new();
+    desk.trader.hang_up();
+    desk.gateway.stop();
+    let journal = desk.market.path("gateway-journal/shard-1");
+    let before = desk.market.path("shard-1-before");
+    copy(&journal, &before);
+    desk.gateway = desk.market.gateway("gateway-that-changes");
+    desk.done(&["set", "class", "default", "max_quantity_lots", "9"]);
+    desk.gateway.stop();
+    fs::remove_dir_all(&journal).expect("the journal is there");
+    fs::rename(&before, &journal).expect("the journal is back");
+
+    let of_class = |lots: &str| format!("[risk.classes.default]\nmax_quantity_lots = {lots}\n");
+    desk.market
+        .change("gateway.toml", &of_class("10_000"), &of_class("20_000"));
+    desk.gateway = desk.market.gateway("gateway-again");
+    desk.gateway.wait_for("is given again");
+    desk.trader.connect();
+    assert_eq!(desk.orders(), 2);
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
 /// The files of a folder, into a new one.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a folder");

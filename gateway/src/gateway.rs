@@ -6,11 +6,13 @@ use crate::client_output::ClientOutputs;
 use crate::clients::Clients;
 use crate::config::{Config, Structure};
 use crate::config_limits::{self, ScopeLimits};
-use crate::control::{self, Control};
+use crate::control::{self, Control, Order};
 use crate::crossing::{self, Crossing, Lane};
 use crate::door::{self, Binding, Delivery, Door, Queues};
 use crate::executor::{self, Component, Placement, Running};
-use crate::limits::{MAX_PENDING_LOGONS, RECALL_PORTION};
+use crate::limits::{
+    JOURNAL_RESERVE_BYTES, MAX_PENDING_LOGONS, MAX_REPORT_LENGTH, RECALL_PORTION, RECORD_OVERHEAD_BYTES,
+};
 use crate::live::{CancelReserve, Live, VenueSent};
 use crate::marks::Marks;
 use crate::recall::Recalls;
@@ -88,6 +90,12 @@ pub enum StartError {
     PastDay { config: TradingDay, journal: TradingDay },
     /// A limit that the config has changed does not go together with what an operator set.
     Limits { scope: LimitScope, error: LimitError },
+    /// A shard has lost with its machine orders of operators, and no other remembers them all.
+    OrdersGone {
+        shard: ShardId,
+        /// The first and the last that are lost.
+        numbers: [u64; 2],
+    },
     /// Of two shards one has lost with its machine what the other had sent it, and the other does not keep all of that.
     CrossingGone {
         from: ShardId,
@@ -130,6 +138,7 @@ impl Gateway {
             recovered.push(found);
             shared_by.push(shared);
         }
+        let controlled = take_missed_orders(&mut recovered)?;
         take_config_limits(&config, &recovered, &shared)?;
         let crossings = connect(&config, &recovered)?;
         let (arrivals, queues) = door::queues(config.shards.len());
@@ -137,9 +146,7 @@ impl Gateway {
             .iter()
             .filter(|found| found.shard.orders().day() >= config.trading_day);
         let bindings = of_today.flat_map(|found| found.shard.bindings()).collect();
-        let (mut wires, desks) = control::wires(config.shards.len());
-        let given = recovered.iter().map(|found| found.shard.given()).collect::<Vec<_>>();
-        let controlled = control::catch_up(&given, &mut wires);
+        let (wires, desks) = control::wires(config.shards.len());
         for found in &recovered {
             let day = found.shard.orders().day();
             if day > config.trading_day {
@@ -438,6 +445,8 @@ impl PreparedShard {
 /// What a shard writes into its journal before its first turn.
 pub(crate) struct Begin {
     structure: Structure,
+    /// Operators' orders that others were given and the shard was not.
+    missed: Vec<Order>,
     /// What the config says otherwise than the one before.
     changed_limits: Vec<ScopeLimits>,
     /// A day that begins with this start.
@@ -455,6 +464,7 @@ impl Begin {
     pub(crate) fn of(config: &Config, recovered: &mut Recovered) -> Self {
         Self {
             structure: config.structure,
+            missed: std::mem::take(&mut recovered.missed),
             changed_limits: std::mem::take(&mut recovered.changed_limits),
             day: (recovered.shard.orders().day() < config.trading_day).then_some(config.trading_day),
             tail: std::mem::take(&mut recovered.tail),
@@ -472,17 +482,6 @@ impl Begin {
         live.append(&Record::Started {
             structure: &self.structure.to_bytes(),
         });
-        for (scope, changes) in &self.changed_limits {
-            // Of a large firm they are more than the ring has room for.
-            while !live.journal_has_room() && !live.journal.has_failed() {
-                std::thread::yield_now();
-            }
-            live.append(&Record::ConfigLimits {
-                scope: *scope,
-                changes: &config_limits::encode(changes),
-            });
-            shard.on_config_limits(now, *scope, changes, live);
-        }
         for &venue in &self.up {
             live.append(&Record::VenueDown { venue });
             shard.on_venue_down(now, venue, live);
@@ -491,10 +490,37 @@ impl Begin {
             live.append(&Record::SessionDown { session });
             shard.on_session_down(now, session, live);
         }
+        // Before what the config says now, as on the shards that were given them in their time: so all come to the same.
+        for order in &self.missed {
+            tracing::warn!(
+                number = order.number,
+                "an operator's order that a shard had not heard of is given again"
+            );
+            wait_for_room(live, shard.orders().open_orders());
+            live.append(&Record::Controlled(*order));
+            shard.on_control(now, order, live);
+        }
+        for (scope, changes) in &self.changed_limits {
+            // Of a large firm they are more than the ring has room for.
+            wait_for_room(live, 0);
+            live.append(&Record::ConfigLimits {
+                scope: *scope,
+                changes: &config_limits::encode(changes),
+            });
+            shard.on_config_limits(now, *scope, changes, live);
+        }
         if let Some(day) = self.day {
             live.append(&Record::DayRolled { day });
             shard.on_day_roll(now, day, live);
         }
+    }
+}
+
+/// Until the journal has room for an input that reports so many orders.
+fn wait_for_room<L: Link>(live: &Live<L>, reports: usize) {
+    let bytes = JOURNAL_RESERVE_BYTES + reports * (MAX_REPORT_LENGTH + RECORD_OVERHEAD_BYTES);
+    while !live.journal.room(bytes) && !live.journal.has_failed() {
+        std::thread::yield_now();
     }
 }
 
@@ -526,6 +552,19 @@ fn open_journal(
     Ok((writer, recovered))
 }
 
+/// Notes which operators' orders each shard is still to be given. Gives the number of the last one.
+fn take_missed_orders(recovered: &mut [Recovered]) -> Result<u64, StartError> {
+    let given = recovered.iter().map(|found| found.shard.given()).collect::<Vec<_>>();
+    let missed = control::missed(&given).map_err(|(place, numbers)| StartError::OrdersGone {
+        shard: ShardId(u8::try_from(place).expect("shards are bounded by MAX_SHARDS")),
+        numbers,
+    })?;
+    for (found, missed) in recovered.iter_mut().zip(missed.by_shard) {
+        found.missed = missed;
+    }
+    Ok(missed.last)
+}
+
 /// Sees that the limits that the config has changed can be taken, tells the log, and puts those that span shards in force
 /// before any shard runs.
 fn take_config_limits(config: &Config, recovered: &[Recovered], shared: &SharedLimits) -> Result<(), StartError> {
@@ -533,7 +572,7 @@ fn take_config_limits(config: &Config, recovered: &[Recovered], shared: &SharedL
         let conflict = |(scope, error)| StartError::Limits { scope, error };
         found
             .shard
-            .check_config_limits(&found.changed_limits)
+            .check_config_limits(&found.missed, &found.changed_limits)
             .map_err(conflict)?;
     }
     let first = &recovered[0];
@@ -669,6 +708,14 @@ impl fmt::Display for StartError {
                 f,
                 "the limits that the config has changed for {scope:?} do not go together with those that operators set: \
                  {error}; change them one after the other with `tickgate ctl set`"
+            ),
+            Self::OrdersGone {
+                shard,
+                numbers: [first, last],
+            } => write!(
+                f,
+                "shard {shard} has lost with its machine the orders {first} to {last} of operators, which no shard remembers: limits \
+                 and kill switches would differ; begin an empty journal directory"
             ),
             Self::CrossingGone {
                 from,

@@ -6,6 +6,7 @@
 use crate::client_output::ClientOutputs;
 use crate::config::{Config, SessionConfig, ShardConfig, VenueConfig};
 use crate::config_limits::{self, SaidLimits, ScopeLimits};
+use crate::control::Order;
 use crate::crossing::{CrossingMessage, Lane};
 use crate::effects::{Destination, Effects, Purpose};
 use crate::instruments::Instruments;
@@ -76,6 +77,8 @@ pub(crate) struct Recovered {
     pub(crate) said_limits: SaidLimits,
     /// What the config says otherwise now; all of it where no config has said anything.
     pub(crate) changed_limits: Vec<ScopeLimits>,
+    /// Operators' orders that other shards were given and this one was not.
+    pub(crate) missed: Vec<Order>,
     /// The last trading day that a config named. An operator may have begun later ones.
     pub(crate) day: TradingDay,
     /// Sessions that were connected when the process ended.
@@ -173,6 +176,7 @@ impl Recovered {
             crossings: Vec::new(),
             said_limits: SaidLimits::default(),
             changed_limits: Vec::new(),
+            missed: Vec::new(),
             day: TradingDay(0),
             connected: Vec::new(),
             up: Vec::new(),

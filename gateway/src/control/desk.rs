@@ -167,18 +167,6 @@ impl Desk {
         }
     }
 
-    /// The numbers of the orders that wait to be obeyed.
-    #[cfg(test)]
-    pub(super) fn asked(&mut self) -> Vec<u64> {
-        let orders = std::iter::from_fn(|| self.questions.pop().ok());
-        orders
-            .filter_map(|question| match question {
-                Question::Order(order) => Some(order.number),
-                _ => None,
-            })
-            .collect()
-    }
-
     fn answer(&mut self, answer: Answer) {
         // There is room: it was looked for.
         let _: Result<_, _> = self.answers.push(answer);

@@ -101,23 +101,38 @@ pub(crate) const fn memory_bytes(shards: usize) -> usize {
     shards * (queues + changes::MEMORY_BYTES)
 }
 
-/// Gives each shard what others were given last and it was not, in order. `given` are the memories of all shards. Gives the
-/// highest number.
-pub(crate) fn catch_up(given: &[&Given], wires: &mut [Wires]) -> u64 {
+/// What a crash kept shards from hearing of.
+#[derive(Debug)]
+pub(crate) struct Missed {
+    /// Of each shard the orders that others were given and it was not, in order.
+    pub(crate) by_shard: Vec<Vec<Order>>,
+    /// The highest number that any was given.
+    pub(crate) last: u64,
+}
+
+/// What each shard has missed. `given` are the memories of all shards.
+///
+/// # Errors
+/// The place of a shard that lacks orders which none remembers, and the numbers of the first and the last of them.
+pub(crate) fn missed(given: &[&Given]) -> Result<Missed, (usize, [u64; 2])> {
     let Some(ahead) = given.iter().max_by_key(|given| given.last()) else {
-        return 0;
+        return Ok(Missed {
+            by_shard: Vec::new(),
+            last: 0,
+        });
     };
-    for (given, wires) in given.iter().zip(wires) {
-        for &order in ahead.0.iter().filter(|order| order.number > given.last()) {
-            tracing::warn!(
-                number = order.number,
-                "an operator's order that a shard had not heard of is given again"
-            );
-            // The queue is empty and longer than what is remembered.
-            let _: Result<_, _> = wires.questions.push(Question::Order(order));
-        }
+    let oldest = ahead.0.front().map_or(1, |order| order.number);
+    if let Some(place) = given.iter().position(|given| given.last() + 1 < oldest) {
+        return Err((place, [given[place].last() + 1, oldest - 1]));
     }
-    ahead.last()
+    let of = |given: &&Given| {
+        let orders = ahead.0.iter().copied();
+        orders.filter(|order| order.number > given.last()).collect()
+    };
+    Ok(Missed {
+        by_shard: given.iter().map(of).collect(),
+        last: ahead.last(),
+    })
 }
 
 impl Given {
@@ -138,8 +153,6 @@ impl Given {
     }
 }
 
-const _: () = assert!(CONTROL_QUESTIONS >= CONTROL_ORDERS_REMEMBERED);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,10 +172,22 @@ mod tests {
     #[test]
     fn a_shard_that_a_crash_kept_from_hearing_of_an_order_is_given_it_at_the_next_start() {
         let (ahead, behind, fresh) = (given(5), given(3), given(0));
-        let (mut wires, mut desks) = wires(3);
-        assert_eq!(catch_up(&[&behind, &ahead, &fresh], &mut wires), 5);
-        let asked = desks.iter_mut().map(Desk::asked).collect::<Vec<_>>();
-        assert_eq!(asked, [vec![4, 5], vec![], vec![1, 2, 3, 4, 5]]);
+        let missed = missed(&[&behind, &ahead, &fresh]).unwrap();
+        let numbers = |orders: &Vec<Order>| orders.iter().map(|order| order.number).collect::<Vec<_>>();
+        let by_shard = missed.by_shard.iter().map(numbers).collect::<Vec<_>>();
+        assert_eq!(
+            (by_shard, missed.last),
+            (vec![vec![4, 5], vec![], vec![1, 2, 3, 4, 5]], 5)
+        );
+    }
+
+    #[test]
+    fn a_shard_that_lacks_orders_which_none_remembers_is_named() {
+        let first = 100 - CONTROL_ORDERS_REMEMBERED as u64 + 1;
+        let gone = |one: u64, other: u64| missed(&[&given(one), &given(other)]).err();
+        assert_eq!(gone(100, first - 1), None);
+        assert_eq!(gone(100, first - 2), Some((1, [first - 1, first - 1])));
+        assert_eq!(gone(0, 100), Some((0, [1, first - 1])));
     }
 
     #[test]

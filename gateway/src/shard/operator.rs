@@ -8,6 +8,7 @@ use crate::crossing::Content;
 use crate::effects::Effects;
 use crate::limits::MAX_DAYS_AHEAD;
 use orders::{KillScope, Limit, LimitError, LimitScope, LimitValue};
+use std::collections::BTreeMap;
 use types::{Reason, SessionId, ShardId, Timestamp};
 
 impl Shard {
@@ -192,21 +193,36 @@ impl Shard {
         })
     }
 
-    /// Whether what the config has changed goes together with what operators have.
+    /// Whether what the config has changed goes together with what operators have. What they ordered and this shard missed
+    /// comes before it.
     ///
     /// # Errors
     /// Where it does not, and why.
-    pub(crate) fn check_config_limits(&self, changed: &[ScopeLimits]) -> Result<(), (LimitScope, LimitError)> {
+    pub(crate) fn check_config_limits(
+        &self,
+        missed: &[Order],
+        changed: &[ScopeLimits],
+    ) -> Result<(), (LimitScope, LimitError)> {
+        let missed = missed.iter().filter_map(|order| match order.action {
+            Action::SetLimit {
+                scope: scope @ LimitScope::Trade(..),
+                limit,
+                value,
+            } if !self.is_elsewhere(scope) => Some((scope, vec![(limit, value)])),
+            _ => None,
+        });
         let mut left = self.orders.restrictions_left();
-        for &(scope, ref changes) in changed {
-            match self.orders.check_limits(scope, changes) {
+        let mut closed = BTreeMap::new();
+        for (scope, changes) in missed.chain(changed.iter().cloned()) {
+            match self.orders.check_limits(scope, &changes) {
                 // What is opened before may make room.
                 Ok(()) | Err(LimitError::NoRoom) => {}
                 Err(error) => return Err((scope, error)),
             }
             if let LimitScope::Trade(..) = scope {
                 let is_closed = self.orders.limit(scope, Limit::Restricted) == Some(LimitValue::Switch(true));
-                match (is_closed, closes(scope, changes)) {
+                let is_closed = closed.insert(scope, closes(scope, &changes)).unwrap_or(is_closed);
+                match (is_closed, closes(scope, &changes)) {
                     (false, true) => left = left.checked_sub(1).ok_or((scope, LimitError::NoRoom))?,
                     (true, false) => left += 1,
                     _ => {}
@@ -305,16 +321,38 @@ mod tests {
             LimitScope::Trade(party, Traded::Instrument(config.orders[0].instruments[place].id))
         };
         let change = |place, closes| (trade(place), vec![(Limit::Restricted, LimitValue::Switch(closes))]);
-        assert_eq!(shard.check_config_limits(&[change(0, true)]), Ok(()));
-        let both = shard.check_config_limits(&[change(0, true), change(1, true)]);
+        assert_eq!(shard.check_config_limits(&[], &[change(0, true)]), Ok(()));
+        let both = shard.check_config_limits(&[], &[change(0, true), change(1, true)]);
         assert_eq!(both, Err((trade(1), LimitError::NoRoom)));
+        // What an operator closed and the shard missed has its room first.
+        let missed = |place, closes| Order {
+            number: 1,
+            operator: 1,
+            action: Action::SetLimit {
+                scope: trade(place),
+                limit: Limit::Restricted,
+                value: LimitValue::Switch(closes),
+            },
+        };
+        let beside = shard.check_config_limits(&[missed(0, true)], &[change(1, true)]);
+        assert_eq!(beside, Err((trade(1), LimitError::NoRoom)));
+        for (missed, changed) in [
+            (vec![missed(0, true)], change(0, true)),
+            (vec![missed(0, true)], change(0, false)),
+            (vec![missed(0, true), missed(0, false)], change(1, true)),
+        ] {
+            assert_eq!(shard.check_config_limits(&missed, &[changed]), Ok(()));
+        }
         let closed = [(Limit::Restricted, LimitValue::Switch(true))];
         let set = shard.orders.set_limits(Timestamp(0), trade(0), &closed, &mut Nothing);
         set.expect("there is room");
-        assert_eq!(shard.check_config_limits(&[change(0, true)]), Ok(()));
-        assert_eq!(shard.check_config_limits(&[change(0, false), change(1, true)]), Ok(()));
+        assert_eq!(shard.check_config_limits(&[], &[change(0, true)]), Ok(()));
         assert_eq!(
-            shard.check_config_limits(&[change(1, true)]),
+            shard.check_config_limits(&[], &[change(0, false), change(1, true)]),
+            Ok(())
+        );
+        assert_eq!(
+            shard.check_config_limits(&[], &[change(1, true)]),
             Err((trade(1), LimitError::NoRoom))
         );
     }
