@@ -318,6 +318,36 @@ fn a_change_that_a_shard_missed_comes_before_what_the_config_says_at_the_next_st
     }
 }
 
+/// Days never go back.
+#[test]
+fn a_day_that_a_shard_missed_is_not_left_for_an_earlier_one_of_the_config() {
+    let mut desk = Desk::new();
+    desk.trader.hang_up();
+    desk.gateway.stop();
+    let journal = desk.market.path("gateway-journal/shard-1");
+    let before = desk.market.path("shard-1-before");
+    copy(&journal, &before);
+    desk.gateway = desk.market.gateway("gateway-that-rolls");
+    desk.done(&["roll", "20261203"]);
+    desk.gateway.stop();
+    fs::remove_dir_all(&journal).expect("the journal is there");
+    fs::rename(&before, &journal).expect("the journal is back");
+
+    desk.market
+        .change("gateway.toml", "trading_day = 20261130", "trading_day = 20261201");
+    desk.gateway = desk.market.gateway("gateway-again");
+    desk.gateway.wait_for("is given again");
+    desk.gateway.stop();
+    // Each shard tells its day when it is not the config's.
+    desk.gateway = desk.market.gateway("gateway-at-last");
+    desk.gateway
+        .wait_for_times("the trading day is one that an operator began", 2);
+    desk.gateway.stop();
+    for shard in 0..2 {
+        desk.market.assert_replay_is_identical(shard);
+    }
+}
+
 /// The files of a folder, into a new one.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a folder");

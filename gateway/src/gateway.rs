@@ -449,8 +449,8 @@ pub(crate) struct Begin {
     missed: Vec<Order>,
     /// What the config says otherwise than the one before.
     changed_limits: Vec<ScopeLimits>,
-    /// A day that begins with this start.
-    day: Option<TradingDay>,
+    /// The day of the config; it begins with this start, where the shard is not in it or in a later one.
+    day: TradingDay,
     /// Outputs that the journal's end cut off.
     tail: Vec<(u16, Vec<u8>)>,
     /// Sessions whose connections ended with the last process.
@@ -466,7 +466,7 @@ impl Begin {
             structure: config.structure,
             missed: std::mem::take(&mut recovered.missed),
             changed_limits: std::mem::take(&mut recovered.changed_limits),
-            day: (recovered.shard.orders().day() < config.trading_day).then_some(config.trading_day),
+            day: config.trading_day,
             tail: std::mem::take(&mut recovered.tail),
             connected: std::mem::take(&mut recovered.connected),
             up: std::mem::take(&mut recovered.up),
@@ -509,9 +509,10 @@ impl Begin {
             });
             shard.on_config_limits(now, *scope, changes, live);
         }
-        if let Some(day) = self.day {
-            live.append(&Record::DayRolled { day });
-            shard.on_day_roll(now, day, live);
+        // A missed order may have begun a later one.
+        if shard.orders().day() < self.day {
+            live.append(&Record::DayRolled { day: self.day });
+            shard.on_day_roll(now, self.day, live);
         }
     }
 }
