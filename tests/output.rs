@@ -1,5 +1,6 @@
 //! What becomes of a subcommand whose output nobody reads: it ends or goes on as it would, with the same status.
 
+use crate::lat::with_time;
 use crate::market::{Market, PATIENCE};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -15,6 +16,17 @@ fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     writer.into()
+}
+
+/// As [`run`], with as much time as the machine needs where that is asked for.
+fn run_in_time(folder: &Path, arguments: &[&str], output: impl Fn() -> Stdio) -> (Option<i32>, String) {
+    if !arguments.contains(&"--seconds") {
+        return run(folder, arguments, output());
+    }
+    with_time(arguments, |arguments| {
+        let (status, errors) = run(folder, arguments, output());
+        ((status, errors.clone()), errors)
+    })
 }
 
 /// Runs it with this for standard output. Gives the status, and what it said on standard error.
@@ -54,7 +66,7 @@ fn each() -> Vec<Vec<&'static str>> {
 fn a_pipe_that_nobody_reads_is_no_failure() {
     let market = Market::new(1, "ltp");
     for arguments in each() {
-        let (status, errors) = run(&market.path(""), &arguments, closed());
+        let (status, errors) = run_in_time(&market.path(""), &arguments, closed);
         assert_eq!((status, errors.as_str()), (Some(0), ""), "{arguments:?}");
     }
     // Its status is an answer, whoever reads the rest.
@@ -71,8 +83,8 @@ fn a_pipe_that_nobody_reads_is_no_failure() {
 fn a_full_disk_is_told_and_fails() {
     let market = Market::new(1, "ltp");
     for arguments in each().into_iter().filter(|arguments| !arguments.contains(&"--help")) {
-        let full = File::create("/dev/full").expect("a device of Linux");
-        let (status, errors) = run(&market.path(""), &arguments, full.into());
+        let full = || File::create("/dev/full").expect("a device of Linux").into();
+        let (status, errors) = run_in_time(&market.path(""), &arguments, full);
         assert_eq!(status, Some(1), "{arguments:?}: {errors}");
         assert!(
             errors.starts_with("tickgate: writing to standard output: "),
