@@ -92,8 +92,8 @@ impl Orders {
         let CancelChecked {
             cancel, version, slot, ..
         } = cancel;
-        self.take_cancel(version, &cancel, slot);
-        self.send_cancel(now, slot, cancel.client_order_id, Reason::Requested)
+        let pending = self.take_cancel(version, &cancel, slot);
+        self.send_cancel(now, slot, pending)
     }
 
     /// Marks the order as being cancelled though the venue's link has no room: the request comes out of
@@ -106,8 +106,8 @@ impl Orders {
         let CancelChecked {
             cancel, version, slot, ..
         } = cancel;
-        self.take_cancel(version, &cancel, slot);
-        self.queue_cancel(slot, cancel.client_order_id, Reason::Requested);
+        let pending = self.take_cancel(version, &cancel, slot);
+        self.queue_cancel(slot, pending);
     }
 
     /// Refuses a cancel; the order stays as it is.
@@ -311,13 +311,7 @@ impl Orders {
     }
 
     /// Gives a cancel of the order in `slot` its number and makes the request.
-    pub(crate) fn send_cancel(
-        &mut self,
-        now: Timestamp,
-        slot: u32,
-        client_order_id: ClientOrderId,
-        cause: Reason,
-    ) -> ForVenue<CancelOrder> {
+    pub(crate) fn send_cancel(&mut self, now: Timestamp, slot: u32, pending: PendingCancel) -> ForVenue<CancelOrder> {
         let number = self.numbers.next(slot);
         let aimed_at = self.newest_number(self.table.order(slot));
         let order = self.table.order_mut(slot);
@@ -328,8 +322,7 @@ impl Orders {
         order.cancel = Some(PendingCancel {
             number,
             aimed_at,
-            client_order_id,
-            cause,
+            ..pending
         });
         ForVenue {
             venue: order.venue,
@@ -376,14 +369,17 @@ impl Orders {
         Ok(slot)
     }
 
-    /// A client's cancel counts, in place of one of the gateway's own that waits to be sent.
-    fn take_cancel(&mut self, version: u64, cancel: &CancelOrder, slot: u32) {
+    /// A client's cancel counts, in place of one of the gateway's own that waits to be sent. That one is still wanted when the
+    /// venue refuses the client's.
+    fn take_cancel(&mut self, version: u64, cancel: &CancelOrder, slot: u32) -> PendingCancel {
         self.begin_change(version, cancel.session, cancel.client_order_id);
         self.counters.cancels += 1;
         self.unqueue_cancel(slot);
         // What comes next may name the order by the number of this request.
-        let session = self.table.order(slot).session;
-        self.by_client_id.insert(cancel.client_order_id.0, session, slot);
+        let order = self.table.order(slot);
+        self.by_client_id.insert(cancel.client_order_id.0, order.session, slot);
+        let otherwise = order.cancel.map_or(Reason::None, |own| own.cause);
+        PendingCancel::of_client(cancel.client_order_id, otherwise)
     }
 
     fn begin_change(&mut self, version: u64, session: SessionId, client_order_id: ClientOrderId) {

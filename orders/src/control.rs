@@ -92,7 +92,7 @@ impl Orders {
         if pending.client_order_id == ClientOrderId(0) {
             self.counters.forced_cancels += 1;
         }
-        Some(self.send_cancel(now, slot, pending.client_order_id, pending.cause))
+        Some(self.send_cancel(now, slot, pending))
     }
 
     /// Cancels that wait for this venue.
@@ -270,13 +270,12 @@ impl Orders {
     }
 
     /// Lets a cancel wait to be sent.
-    pub(crate) fn queue_cancel(&mut self, slot: u32, client_order_id: ClientOrderId, cause: Reason) {
+    pub(crate) fn queue_cancel(&mut self, slot: u32, cancel: PendingCancel) {
         let order = self.table.order_mut(slot);
         order.cancel = Some(PendingCancel {
             number: 0,
             aimed_at: 0,
-            client_order_id,
-            cause,
+            ..cancel
         });
         let list = if order.venue_number == 0 {
             &mut self.ending
@@ -322,9 +321,14 @@ impl Orders {
         let mut next = self.sessions[session as usize].orders.first();
         while let Some(slot) = next {
             next = self.session_links.after(slot);
-            let order = self.table.order(slot);
-            if order.cancel.is_none() && wanted(order) {
-                self.queue_cancel(slot, ClientOrderId(0), cause);
+            let order = self.table.order_mut(slot);
+            if !wanted(order) {
+                continue;
+            }
+            match &mut order.cancel {
+                None => self.queue_cancel(slot, PendingCancel::own(cause)),
+                Some(pending) if pending.client_order_id != ClientOrderId(0) => pending.otherwise = cause,
+                Some(_) => {}
             }
         }
     }

@@ -145,6 +145,30 @@ pub(crate) struct PendingCancel {
     pub(crate) client_order_id: ClientOrderId,
     /// Why.
     pub(crate) cause: Reason,
+    /// Why the gateway cancels when the venue refuses it, where the client asked for it; [`Reason::None`]: it does not.
+    pub(crate) otherwise: Reason,
+}
+
+impl PendingCancel {
+    /// The gateway's own, to be sent.
+    pub(crate) const fn own(cause: Reason) -> Self {
+        Self {
+            number: 0,
+            aimed_at: 0,
+            client_order_id: ClientOrderId(0),
+            cause,
+            otherwise: Reason::None,
+        }
+    }
+
+    /// A client's, to be sent.
+    pub(crate) const fn of_client(client_order_id: ClientOrderId, otherwise: Reason) -> Self {
+        Self {
+            client_order_id,
+            otherwise,
+            ..Self::own(Reason::Requested)
+        }
+    }
 }
 
 /// A replace that the venue has not answered.

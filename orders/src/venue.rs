@@ -455,7 +455,7 @@ impl Orders {
         if cancel.aimed_at != order.venue_number {
             // It named the order by the number of a replace that the venue refused. The next one cannot miss, because
             // nothing is replaced while a cancel is pending.
-            self.queue_cancel(slot, cancel.client_order_id, cancel.cause);
+            self.queue_cancel(slot, cancel);
             return Ok(());
         }
         order.cancel = None;
@@ -465,6 +465,9 @@ impl Orders {
         let order = *order;
         self.by_client_id.remove(cancel.client_order_id.0, order.session);
         sink.report(&self.rejection(&order, cancel.client_order_id, reason));
+        if cancel.otherwise != Reason::None {
+            self.queue_cancel(slot, PendingCancel::own(cancel.otherwise));
+        }
         Ok(())
     }
 

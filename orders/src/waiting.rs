@@ -8,7 +8,7 @@
 //! when it came in still holds when it goes. No venue knows it, so it ends here when it is cancelled.
 
 use crate::map::NIL;
-use crate::order::Order;
+use crate::order::{Order, PendingCancel};
 use crate::own::Reach;
 use crate::report::{ForVenue, Sink};
 use crate::state::Orders;
@@ -184,7 +184,7 @@ impl Orders {
         while let Some(slot) = next {
             next = self.own.after(reach, slot);
             if self.table.order(slot).cancel.is_none() {
-                self.queue_cancel(slot, ClientOrderId(0), Reason::SelfMatch);
+                self.queue_cancel(slot, PendingCancel::own(Reason::SelfMatch));
             }
         }
     }

@@ -160,6 +160,57 @@ fn a_clients_cancel_takes_the_place_of_one_that_waits() {
     );
 }
 
+/// Whether the client's cancel came before the kill or in the place of its own.
+#[test]
+fn an_order_whose_client_s_cancel_is_refused_is_cancelled_all_the_same_where_a_kill_wants_it() {
+    for comes_first in [true, false] {
+        let (mut orders, sent) = three();
+        let ask = |orders: &mut Orders| cancel(orders, &cancel_of(&new_order(1), 4)).unwrap();
+        let asked = if comes_first {
+            let asked = ask(&mut orders);
+            orders.kill(KillScope::Account(PLAIN)).unwrap();
+            asked
+        } else {
+            orders.kill(KillScope::Account(PLAIN)).unwrap();
+            ask(&mut orders)
+        };
+        cancels(&mut orders);
+        let refused = ExecReport {
+            reason: Reason::Venue,
+            ..venue_report(&sent[0], ExecType::RequestRejected, asked.request.client_order_id)
+        };
+        let reports = on_report(&mut orders, &refused).unwrap();
+        assert_eq!(
+            (reports[0].exec_type, reports[0].client_order_id, reports[0].reason),
+            (ExecType::RequestRejected, ClientOrderId(4), Reason::Venue)
+        );
+        let again = cancels(&mut orders);
+        assert_eq!(ids(&again), [sent[0].order_id]);
+        orders.audit().unwrap();
+        let end = venue_report(&sent[0], ExecType::Canceled, again[0].request.client_order_id);
+        let reports = on_report(&mut orders, &end).unwrap();
+        assert_eq!(
+            (reports[0].client_order_id, reports[0].reason),
+            (ClientOrderId(1), Reason::Killed)
+        );
+    }
+}
+
+/// Who asked for nothing else than the client is not asked again.
+#[test]
+fn an_order_whose_client_s_cancel_is_refused_stays_where_nobody_else_wants_it_gone() {
+    let (mut orders, sent) = three();
+    let asked = cancel(&mut orders, &cancel_of(&new_order(1), 4)).unwrap();
+    orders.kill(KillScope::Session(SESSIONS[1])).unwrap();
+    assert_eq!(ids(&cancels(&mut orders)), [sent[2].order_id]);
+    let refused = ExecReport {
+        reason: Reason::Venue,
+        ..venue_report(&sent[0], ExecType::RequestRejected, asked.request.client_order_id)
+    };
+    on_report(&mut orders, &refused).unwrap();
+    assert_eq!(cancels(&mut orders), []);
+}
+
 #[test]
 fn a_venue_that_refuses_our_own_cancel_is_counted_and_the_client_hears_nothing() {
     let (mut orders, sent) = three();
