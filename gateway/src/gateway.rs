@@ -17,6 +17,7 @@ use crate::live::{CancelReserve, Live, VenueSent};
 use crate::marks::Marks;
 use crate::recall::Recalls;
 use crate::record::{RECORD_VERSION, Record};
+use crate::recount::{self, Miscount};
 use crate::references::References;
 use crate::replay::{Kept, KeptClient, Recovered, ReplayError, Summary};
 use crate::shard::Shard;
@@ -88,6 +89,8 @@ pub enum StartError {
     Replay { directory: PathBuf, error: ReplayError },
     /// The config's trading day is before the journal's.
     PastDay { config: TradingDay, journal: TradingDay },
+    /// After the replay of all journals something else is counted of an account's limits than it takes.
+    Miscount(Miscount),
     /// A limit that the config has changed does not go together with what an operator set.
     Limits { scope: LimitScope, error: LimitError },
     /// A shard has lost with its machine orders of operators, and no other remembers them all.
@@ -138,6 +141,9 @@ impl Gateway {
             recovered.push(found);
             shared_by.push(shared);
         }
+        let orders = recovered.iter().map(|found| found.shard.orders()).collect::<Vec<_>>();
+        let miscount = recount::miscount(&config.orders[0].accounts, &orders, |place| shared.stake(place));
+        miscount.map_or(Ok(()), |miscount| Err(StartError::Miscount(miscount)))?;
         let controlled = take_missed_orders(&mut recovered)?;
         take_config_limits(&config, &recovered, &shared)?;
         let crossings = connect(&config, &recovered)?;
@@ -704,6 +710,15 @@ impl fmt::Display for StartError {
                 f,
                 "trading_day = {} of the config is before the journal's day {}; name the current day, or another journal",
                 config.0, journal.0
+            ),
+            Self::Miscount(Miscount {
+                account,
+                counted,
+                taken,
+            }) => write!(
+                f,
+                "after the replay of all journals {counted:?} is counted of the limits of account {account}, and its orders and \
+                 positions take {taken:?}: this is a fault of the gateway; begin an empty journal directory"
             ),
             Self::Limits { scope, error } => write!(
                 f,

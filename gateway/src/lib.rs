@@ -32,6 +32,7 @@ mod outside;
 pub mod places;
 mod recall;
 pub mod record;
+pub mod recount;
 pub mod references;
 pub mod replay;
 pub mod schedule;
