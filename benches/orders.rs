@@ -22,7 +22,7 @@ use orders::{
     AccountConfig, AccountLimits, AccountPlace, AuctionLimits, BookLimit, Capacity, Collar, CrossingConfig, FirmLimits,
     InstrumentLimits, MissingBook, MissingReference, OrderTypes, Orders, OrdersConfig, RateAction, RateLimit,
     RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report, Restrictions, Routed, SelfMatch, SessionConfig,
-    SessionLimits, ShortSales, Sink, Stake, VenueConfig,
+    SessionLimits, SessionPlace, SessionStake, ShortSales, Sink, Stake, VALUE_LIMIT_MAX, VenueConfig,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -35,7 +35,7 @@ use types::{
 const ROUNDS: usize = 3;
 const BATCH: u32 = 100;
 const BATCHES: usize = 4_000;
-/// Enough to see that it runs, for `cargo test --benches`.
+/// Enough to see that it runs, for `cargo test`.
 const BATCHES_TEST: usize = STEPS * TURNS;
 const BATCHES_COUNTED: usize = 100;
 /// The firms with and without limits are timed so many times in turns.
@@ -70,18 +70,19 @@ fn main() {
     if let Some(place) = args.iter().position(|arg| arg == "--count") {
         return count(&args[place + 1..]);
     }
-    let batches = if std::env::args().any(|arg| arg == "--bench") {
-        BATCHES
+    // Else it is a test that it runs.
+    let (rounds, batches, sizes) = if args.iter().any(|arg| arg == "--bench") {
+        (ROUNDS, BATCHES, &SIZES[..])
     } else {
-        BATCHES_TEST
+        (1, BATCHES_TEST, &SIZES[..2])
     };
     println!("ns an order, median of {batches} batches of {BATCH}; {RESTING} orders resting, {SESSIONS} sessions");
     println!(
         "{:>5} {:>9} {:>5} {:>6} {:>7} {:>7} {:>6} {:>9} {:>6} {:>6} {:>6}",
         "round", "accounts", "draw", "limits", "checks", "order", "ack", "last fill", "MiB", "more", "ratio"
     );
-    for round in 1..=ROUNDS {
-        for (size, draw) in SIZES.into_iter().flat_map(|size| [(size, "hot"), (size, "even")]) {
+    for round in 1..=rounds {
+        for (size, draw) in sizes.iter().flat_map(|&size| [(size, "hot"), (size, "even")]) {
             let mut firms = [Limits::None, Limits::All].map(|limits| Firm::new(size, draw == "even", limits));
             let mut costs = [Costs::default(), Costs::default()];
             for _ in 0..TURNS {
@@ -164,7 +165,7 @@ struct Firm {
 impl Firm {
     fn new(size: u32, even: bool, limits: Limits) -> Self {
         let config = config(size, limits);
-        let mut shared = SharedLimits::new(&config);
+        let mut shared = SharedLimits::new(&config, 1);
         if limits == Limits::All {
             shared.count_firm(&Stake::NONE);
         }
@@ -229,8 +230,9 @@ impl Firm {
 
     fn enter(&mut self, order: &NewOrder) -> NewOrder {
         let order = self.check(order);
+        self.shared.take_rates(NOW, order.places()).expect("the rates are wide");
         self.shared
-            .reserve(order.account(), order.need())
+            .reserve(order.places(), order.need())
             .expect("the limits are wide");
         self.orders.accept(NOW, order).request
     }
@@ -298,6 +300,10 @@ impl Sink for Settle<'_> {
         self.0.settle(account, change);
     }
 
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake) {
+        self.0.settle_session(session, change);
+    }
+
     fn count_firm(&mut self, _: &Stake) {}
 }
 
@@ -343,6 +349,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
     let all = limits == Limits::All;
     let notional = Notional(1 << 80);
     let amount = all.then_some(notional);
+    let value = all.then_some(VALUE_LIMIT_MAX);
     let lots = all.then_some(Quantity(u64::MAX));
     let rate = if all { RATE } else { RateLimit::NONE };
     // Everybody has some, and one account that does not trade has every tenth instrument: those are looked up.
@@ -369,6 +376,11 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         missing_reference: MissingReference::Refuse,
         market_orders: true,
         restricted: false,
+        max_open_orders: all.then_some(u32::MAX),
+        max_open_notional: amount,
+        max_position: lots,
+        max_long: lots,
+        max_short: lots,
         auction: AuctionLimits::NONE,
         rate,
     };
@@ -394,9 +406,9 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
             short_sales: ShortSales::WithLocate,
             rate,
             max_open_notional: amount,
-            max_gross: amount,
-            max_net: amount,
-            max_loss: amount,
+            max_gross: value,
+            max_net: value,
+            max_loss: value,
         },
         restrictions: restrictions.clone(),
     };
@@ -417,6 +429,7 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         cancel_on_disconnect: true,
         limits: SessionLimits {
             max_open_orders: u32::MAX,
+            max_open_notional: amount,
             max_quantity: all.then_some(Quantity(10_000)),
             max_notional: amount,
             rate,
@@ -432,8 +445,14 @@ fn config(size: u32, limits: Limits) -> OrdersConfig {
         instruments: (1..=size + 1).map(instrument).collect(),
         classes: vec![of_class],
         firm: FirmLimits {
+            max_quantity: all.then_some(Quantity(10_000)),
+            max_notional: amount,
             max_open_notional: amount,
             max_open_orders: all.then_some(u32::MAX),
+            max_gross: value,
+            max_net: value,
+            max_loss: value,
+            rate,
         },
         overrides: vec![],
         accounts: (1..=size).map(account).chain([idle]).collect(),

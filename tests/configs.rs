@@ -280,8 +280,8 @@ fn a_gateway_with_something_unknown_or_impossible_does_not_start() {
             ),
             (
                 "[capacity]",
-                "[risk.instruments.ALFA]\nmax_open_orders = 5\n[capacity]",
-                &["risk.instruments.ALFA.max_open_orders", "no such limit here"],
+                "[risk.instruments.ALFA]\nmax_repeats = 5\n[capacity]",
+                &["risk.instruments.ALFA.max_repeats", "no such limit here"],
             ),
             (
                 "[capacity]",
@@ -318,7 +318,7 @@ fn an_instrument_has_limits_in_the_place_of_its_class() {
         values.map(|value| value.to_string()).collect::<Vec<_>>()
     };
     let alfa = limits(config.instruments.iter().find(is_alfa).expect("it is there").id);
-    let left_out = ["none", "none", "mid", "false", "none", "none", "none", "none", "none"];
+    let left_out = [&["none"; 5][..], &["mid", "false"], &["none"; 7]].concat();
     assert_eq!(alfa[..6], ["1005", "12.5", "{ ticks = 7 }", "9", "refuse", "false"]);
     let class = ["1000", "1000000", "{ basis_points = 1000 }", "60000", "master", "true"];
     assert_eq!(alfa[6..], left_out);
@@ -871,13 +871,16 @@ fn every_limit_can_be_written_and_names_what_there_is() {
     };
     let class = "reference = \"last\"\nrestricted = true\nauction_max_quantity_lots = 5\nauction_max_notional = \"9.5\"\n\
                  auction_collar = \"off\"\n\
+                 max_open_orders = 90\nmax_open_notional = \"900\"\nmax_position_lots = 9\nmax_long_lots = 8\nmax_short_lots = 0\n\
                  book = { ticks = 2, missing = \"skip\" }\nmax_orders_per_second = 9\nmax_orders_at_once = 3\nrate_action = \"reject\"\n";
     let of_account = "restricted_classes = [\"default\"]\nrestricted_symbols = [\"ALFA\"]\nmax_long_lots = 5\n\
                       max_short_lots = 0\nshort_sales = \"with_locate\"\nmax_gross_notional = \"7\"\n\
                       max_net_notional = \"6\"\nmax_loss = \"5\"\n";
-    let of_session = "max_quantity_lots = 8\nmax_notional = \"8.5\"\nmax_repeats = 2\nrepeats_within_ms = 100\n\
+    let of_session = "max_open_notional = \"80\"\nmax_quantity_lots = 8\nmax_notional = \"8.5\"\nmax_repeats = 2\nrepeats_within_ms = 100\n\
                       restricted_classes = [\"default\"]\nrestricted_symbols = [\"ALFA\"]\n";
-    let firm = "[risk.firm]\nmax_open_notional = \"100\"\nmax_open_orders = 3\n";
+    let firm = "[risk.firm]\nmax_quantity_lots = 7\nmax_notional = \"70\"\nmax_open_notional = \"100\"\nmax_open_orders = 3\n\
+                max_gross_notional = \"90\"\nmax_net_notional = \"80\"\nmax_loss = \"7\"\nmax_orders_per_second = 9\n\
+                max_orders_at_once = 3\nrate_action = \"disconnect\"\n";
     let config = load(class, of_account, of_session, firm).expect("it loads");
     let orders = Orders::new(&config.orders[0]).expect("it was checked");
     let (account, session) = (config.orders[0].accounts[0].id, config.orders[0].sessions[0].id);

@@ -5,7 +5,7 @@ use crate::processes::{Victim, kill};
 use crate::trader::Trader;
 use std::collections::BTreeSet;
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use types::{ExecType, Quantity, Reason, Side};
 
 /// A gateway of two shards that runs. Instruments 1 and 3 are on shard 0, 2 and 4 on shard 1.
@@ -70,6 +70,50 @@ fn orders_cross_to_the_shard_of_their_instrument_and_reports_come_back() {
         (shards.clone().min(), shards.max())
     };
     assert_eq!(ids(&scene.here), (Some(0), Some(1)), "both shards numbered its orders");
+    scene.end();
+}
+
+/// Each shard alone would take nearly all of it.
+#[test]
+fn limits_of_a_session_hold_over_both_shards_and_are_used_fully() {
+    let of_taker = "user = \"taker\"\naccounts = [2]\nowner = 2\nmax_open_orders = 2_000\n";
+    let scene_with = |limits: &str| {
+        let market = Market::new(2, "ltp");
+        let limits = format!("user = \"taker\"\naccounts = [2]\nowner = 2\n{limits}");
+        market.change("gateway.toml", of_taker, &limits);
+        Scene::of(market)
+    };
+    let hammer = |scene: &mut Scene| {
+        for _ in 0..10 {
+            scene.here.order(Side::Buy, 1, "100");
+            scene.here.order(Side::Buy, 2, "41");
+        }
+        scene.here.wait("all answers", |trader| trader.orders.len() == 20);
+    };
+    let mut scene = scene_with("max_open_orders = 12\n");
+    hammer(&mut scene);
+    let refused = scene
+        .here
+        .orders
+        .values()
+        .filter(|order| order.refused == Reason::MaxOpenOrders);
+    assert_eq!((scene.here.open(), refused.count()), (12, 8));
+    scene.end();
+
+    let rate =
+        "max_open_orders = 2_000\nmax_orders_per_second = 1\nmax_orders_at_once = 12\nrate_action = \"reject\"\n";
+    let mut scene = scene_with(rate);
+    let start = Instant::now();
+    hammer(&mut scene);
+    let more = usize::try_from(start.elapsed().as_secs()).expect("seconds");
+    let refused = scene
+        .here
+        .orders
+        .values()
+        .filter(|order| order.refused == Reason::RateLimit);
+    let (open, refused) = (scene.here.open(), refused.count());
+    assert_eq!(open + refused, 20);
+    assert!((12..=12 + more).contains(&open), "{open} in {more} s");
     scene.end();
 }
 

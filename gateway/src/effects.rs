@@ -4,7 +4,7 @@ use crate::crossing::Lane;
 use crate::instruments::Instruments;
 use crate::places::InstrumentPlace;
 use latency::Tap;
-use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
+use orders::{AccountPlace, Need, Orders, Places, SessionPlace, SessionStake, SharedScope, Stake, TooFast};
 use proto::fix::{CloseReason, Recall};
 use types::{
     Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, Request, SequenceNumber, SessionId,
@@ -46,20 +46,32 @@ pub trait Effects {
     /// [`Reason::ReportRingFull`]; [`Reason::JournalFull`].
     fn reserve_reports(&mut self, session: SessionId, shard: Option<ShardId>, count: usize) -> Result<(), Reason>;
 
-    /// Reserves what an order needs of the limits that span shards, its account's and the firm's.
+    /// Takes one order of the rates that span shards, the firm's, its account's and its session's.
+    ///
+    /// # Errors
+    /// Those that do not allow it; then it is taken of none.
+    fn take_rates(&mut self, now: Timestamp, places: Places) -> Result<(), TooFast>;
+
+    /// Gives back what was taken of rates for an order that is not to count.
+    fn give_back_rates(&mut self, places: Places);
+
+    /// Reserves what an order needs of the other limits that span shards, its account's, its session's and the firm's.
     ///
     /// # Errors
     /// The reason of the limit that has not so much left.
-    fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason>;
+    fn reserve_shared(&mut self, places: Places, need: &Need) -> Result<(), Reason>;
 
     /// What an account takes of those limits has changed.
     fn settle_shared(&mut self, account: AccountPlace, change: &Stake);
 
+    /// What a session takes of them has changed.
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake);
+
     /// What accounts take on this shard counts for the firm too from now on; so much is taken already.
     fn count_firm(&mut self, taken: &Stake);
 
-    /// A limit that spans shards is another from now on, of an account or of the firm.
-    fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue);
+    /// The limits of a scope that span shards are these from now on.
+    fn limit_shared(&mut self, now: Timestamp, limits: &SharedScope);
 
     /// Whether a cancel that waits to be sent finds room on the venue link now.
     fn room_for_cancel(&mut self, venue: VenueId) -> bool;

@@ -35,7 +35,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use types::{SequenceNumber, SessionId, ShardId, TradingDay, VenueId};
+use types::{SequenceNumber, SessionId, ShardId, Timestamp, TradingDay, VenueId};
 
 /// A gateway of which everything is checked and recovered. What belongs to a shard's own thread is built there.
 pub struct Gateway {
@@ -129,7 +129,7 @@ impl Gateway {
     pub fn prepare(config: Config, clock: Clock) -> Result<Self, StartError> {
         Self::check_host(&config)?;
         let config = Arc::new(config);
-        let shared = SharedLimits::new(&config.orders[0]);
+        let shared = SharedLimits::new(&config.orders[0], config.shards.len());
         let references = References::new(&config.instruments);
         let mut journals = Vec::new();
         let mut recovered = Vec::new();
@@ -145,7 +145,7 @@ impl Gateway {
         let miscount = recount::miscount(&config.orders[0].accounts, &orders, |place| shared.stake(place));
         miscount.map_or(Ok(()), |miscount| Err(StartError::Miscount(miscount)))?;
         let controlled = take_missed_orders(&mut recovered)?;
-        take_config_limits(&config, &recovered, &shared)?;
+        take_config_limits(&config, &recovered, &shared, clock.now())?;
         let crossings = connect(&config, &recovered)?;
         let (arrivals, queues) = door::queues(config.shards.len());
         let of_today = recovered
@@ -574,7 +574,12 @@ fn take_missed_orders(recovered: &mut [Recovered]) -> Result<u64, StartError> {
 
 /// Sees that the limits that the config has changed can be taken, tells the log, and puts those that span shards in force
 /// before any shard runs.
-fn take_config_limits(config: &Config, recovered: &[Recovered], shared: &SharedLimits) -> Result<(), StartError> {
+fn take_config_limits(
+    config: &Config,
+    recovered: &[Recovered],
+    shared: &SharedLimits,
+    now: Timestamp,
+) -> Result<(), StartError> {
     for found in recovered {
         let conflict = |(scope, error)| StartError::Limits { scope, error };
         found
@@ -587,12 +592,8 @@ fn take_config_limits(config: &Config, recovered: &[Recovered], shared: &SharedL
         found.shard.log_config_limits(&found.changed_limits, config);
     }
     for &(scope, ref changes) in &first.changed_limits {
-        for &(limit, value) in changes {
-            match scope {
-                LimitScope::Firm => shared.set(None, limit, value),
-                LimitScope::Account(id) => shared.set(first.shard.orders().account_place(id), limit, value),
-                LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) | LimitScope::Trade(..) => {}
-            }
+        if let Some(limits) = first.shard.orders().shared_scope(scope, changes) {
+            shared.set(now, &limits);
         }
     }
     Ok(())

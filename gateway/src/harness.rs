@@ -68,7 +68,7 @@ impl Harness {
         let settings = config.journal.of_shard(ShardId(0));
         let journal = JournalWriter::open(&settings)?;
         let references = References::new(&config.instruments);
-        let mut shared = SharedLimits::new(&config.orders[0]);
+        let mut shared = SharedLimits::new(&config.orders[0], config.shards.len());
         let mut reader = JournalReader::open(&settings.directory)?;
         let mut recovered = Recovered::replay(config, ShardId(0), &mut reader, &mut shared)?;
         let begin = Begin::of(config, &mut recovered);
@@ -276,6 +276,12 @@ impl Harness {
 
     fn other(&mut self, shard: ShardId) -> Option<&mut Crossing> {
         self.others.get_mut(usize::from(shard.0).checked_sub(1)?)
+    }
+
+    /// What all shards take of limits together: to be another shard that takes of them.
+    #[must_use]
+    pub const fn shared(&self) -> &SharedLimits {
+        &self.live.shared
     }
 
     /// Messages that the link to a venue takes from now on; none, when its window is full.

@@ -40,6 +40,7 @@ mod session;
 pub mod shard;
 mod shared_counter;
 pub mod shared_limits;
+mod shared_rate;
 pub mod status;
 pub mod stream;
 mod worker;

@@ -23,7 +23,7 @@ use latency::clock::Clock;
 use latency::{GatewayChild, GatewayOpen, GatewayOrder, GatewayReport, Recorder, Stamps, Tap};
 use net::Link;
 use net::link::LinkWatch;
-use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
+use orders::{AccountPlace, Need, Orders, Places, SessionPlace, SessionStake, SharedScope, Stake, TooFast};
 use proto::fix::{CloseReason, Recall};
 use types::{
     Bbo, ClientOrderId, ExecReport, InstrumentId, NewOrder, OrderId, Reason, SequenceNumber, SessionId, ShardId,
@@ -421,9 +421,24 @@ impl<L: Link> Effects for Live<L> {
         Ok(())
     }
 
-    fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason> {
+    #[inline]
+    fn take_rates(&mut self, now: Timestamp, places: Places) -> Result<(), TooFast> {
         self.asked += 1;
-        match self.shared.reserve(account, need) {
+        let verdict = self.shared.take_rates(now, places);
+        if let Err(too_fast) = verdict {
+            let asked = self.asked;
+            self.append(&Record::TooFast { asked, too_fast });
+        }
+        verdict
+    }
+
+    fn give_back_rates(&mut self, places: Places) {
+        self.shared.give_back_rates(places);
+    }
+
+    fn reserve_shared(&mut self, places: Places, need: &Need) -> Result<(), Reason> {
+        self.asked += 1;
+        match self.shared.reserve(places, need) {
             Ok(()) => Ok(()),
             Err(reason) => self.refused(reason),
         }
@@ -433,8 +448,12 @@ impl<L: Link> Effects for Live<L> {
         self.shared.settle(account, change);
     }
 
-    fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue) {
-        self.shared.set(account, limit, value);
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake) {
+        self.shared.settle_session(session, change);
+    }
+
+    fn limit_shared(&mut self, now: Timestamp, limits: &SharedScope) {
+        self.shared.set(now, limits);
     }
 
     fn count_firm(&mut self, taken: &Stake) {

@@ -14,7 +14,7 @@ pub use crate::config_limits::decode as decode_limits;
 use crate::control::Order;
 use crate::crossing::Lane;
 use crate::door::Binding;
-use orders::{LimitScope, Mark};
+use orders::{LimitScope, Mark, TooFast};
 use proto::journal::Kind;
 use types::{
     AccountId, Bbo, InstrumentId, Price, Quantity, Quote, Reason, SequenceNumber, SessionId, ShardId, Timestamp,
@@ -22,7 +22,7 @@ use types::{
 };
 
 /// Version of the payloads' layouts. It rises with every change of one; a replay refuses other versions.
-pub const RECORD_VERSION: u16 = 5;
+pub const RECORD_VERSION: u16 = 6;
 
 /// A record, decoded.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -107,6 +107,12 @@ pub enum Record<'a> {
         asked: u32,
         reason: Reason,
     },
+    /// See [`Kind::TooFast`].
+    TooFast {
+        /// As above.
+        asked: u32,
+        too_fast: TooFast,
+    },
     /// See [`Kind::ClientOutput`].
     ClientOutput { session: SessionId, message: &'a [u8] },
     /// See [`Kind::ClientHeld`].
@@ -160,7 +166,7 @@ impl<'a> Record<'a> {
                 (session, DOWN) => Self::SessionDown { session },
                 (session, HOURS) => Self::SessionHours {
                     session,
-                    since: Some(Timestamp(fields.u64()?)).filter(|&since| since != Timestamp::NONE),
+                    since: fields.some_time()?,
                 },
                 (session, TOO_LONG) => Self::ClientTooLong {
                     session,
@@ -237,6 +243,14 @@ impl<'a> Record<'a> {
                 asked: fields.u32()?,
                 reason: Reason::from_u16(fields.u16()?)?,
             },
+            Kind::TooFast => Self::TooFast {
+                asked: fields.u32()?,
+                too_fast: TooFast {
+                    firm: fields.some_time()?,
+                    account: fields.some_time()?,
+                    session: fields.some_time()?,
+                },
+            },
             Kind::ClientOutput => Self::ClientOutput {
                 session: fields.session()?,
                 message: fields.0,
@@ -279,11 +293,9 @@ impl<'a> Record<'a> {
                 head.u16(binding.session.0).u8(BOUND).put(binding.begin_string),
                 binding.comp_id.as_bytes(),
             ),
-            Self::SessionHours { session, since } => (
-                Kind::ClientEvent,
-                head.u16(session.0).u8(HOURS).u64(since.unwrap_or(Timestamp::NONE).0),
-                &[],
-            ),
+            Self::SessionHours { session, since } => {
+                (Kind::ClientEvent, head.u16(session.0).u8(HOURS).some_time(since), &[])
+            }
             Self::SessionUp { session } => (Kind::ClientEvent, head.u16(session.0).u8(UP), &[]),
             Self::SessionDown { session } => (Kind::ClientEvent, head.u16(session.0).u8(DOWN), &[]),
             Self::ClientTooLong {
@@ -334,6 +346,14 @@ impl<'a> Record<'a> {
                 &[],
             ),
             Self::Refused { asked, reason } => (Kind::Refusal, head.u32(asked).u16(reason as u16), &[]),
+            Self::TooFast {
+                asked,
+                too_fast: TooFast { firm, account, session },
+            } => (
+                Kind::TooFast,
+                head.u32(asked).some_time(firm).some_time(account).some_time(session),
+                &[],
+            ),
             Self::ClientOutput { session, message } => (Kind::ClientOutput, head.u16(session.0), message),
             Self::ClientHeld { session, message } => (Kind::ClientHeld, head.u16(session.0), message),
             Self::VenueOutput {
@@ -394,6 +414,10 @@ impl Head {
         self.put(value.to_le_bytes())
     }
 
+    fn some_time(self, time: Option<Timestamp>) -> Self {
+        self.u64(time.unwrap_or(Timestamp::NONE).0)
+    }
+
     fn quote(self, quote: Quote) -> Self {
         self.put(quote.price.0.to_le_bytes()).u64(quote.quantity.0)
     }
@@ -441,6 +465,11 @@ impl Fields<'_> {
 
     fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    fn some_time(&mut self) -> Option<Option<Timestamp>> {
+        let time = Timestamp(self.u64()?);
+        Some((time != Timestamp::NONE).then_some(time))
     }
 
     fn session(&mut self) -> Option<SessionId> {
@@ -587,6 +616,14 @@ mod tests {
             Record::Refused {
                 asked: u32::MAX,
                 reason: Reason::VenueFull,
+            },
+            Record::TooFast {
+                asked: 4,
+                too_fast: TooFast {
+                    firm: None,
+                    account: Some(Timestamp(u64::MAX)),
+                    session: Some(Timestamp(1)),
+                },
             },
             Record::ClientOutput { session, message },
             Record::ClientHeld { session, message },

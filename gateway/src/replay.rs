@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::shared_limits::SharedLimits;
 use journal::{JournalError, JournalReader, SentIndex};
 use latency::Tap;
-use orders::{AccountPlace, Limit, LimitValue, Need, Orders, Stake};
+use orders::{AccountPlace, Need, Orders, Places, SessionPlace, SessionStake, SharedScope, Stake, TooFast};
 use proto::fix::{CloseReason, Recall};
 use proto::journal::Kind;
 use std::collections::VecDeque;
@@ -124,6 +124,8 @@ struct Replay<'a> {
     /// Questions that were asked since then, see [`Record::Refused`].
     asked: u32,
     shared: &'a mut SharedLimits,
+    /// No other shard takes of the rates.
+    is_alone: bool,
     clients: ClientOutputs,
     venues: Vec<Kept>,
     client_links: Vec<KeptClient>,
@@ -152,7 +154,7 @@ struct Tape<'a> {
 pub fn verify(config: &Config, shard: ShardId) -> Result<Summary, ReplayError> {
     let directory = config.journal.of_shard(shard).directory;
     let mut reader = JournalReader::open(&directory).map_err(ReplayError::Read)?;
-    let mut shared = SharedLimits::new(&config.orders[0]);
+    let mut shared = SharedLimits::new(&config.orders[0], config.shards.len());
     Recovered::replay(config, shard, &mut reader, &mut shared).map(|recovered| recovered.summary)
 }
 
@@ -295,6 +297,7 @@ impl Recovered {
             // An answer or output that nothing asked for: the inputs before it gave less than they did.
             Record::Reference { .. }
             | Record::Refused { .. }
+            | Record::TooFast { .. }
             | Record::ClientOutput { .. }
             | Record::ClientHeld { .. }
             | Record::VenueOutput { .. }
@@ -331,6 +334,7 @@ impl<'a> Replay<'a> {
             input: 0,
             asked: 0,
             shared,
+            is_alone: config.shards.len() == 1,
             clients: ClientOutputs::new(config, shard),
             venues: config.venues.iter().map(|venue| Kept::new(window(venue))).collect(),
             client_links: config
@@ -402,13 +406,24 @@ impl<'a> Replay<'a> {
         self.refusal().is_none()
     }
 
+    /// Reads that an order was too fast, if that stands here.
+    fn too_fast(&mut self) -> Option<TooFast> {
+        let payload = self.answer(Kind::TooFast)?;
+        match Record::decode(Kind::TooFast as u16, &payload) {
+            Ok(Record::TooFast { too_fast, .. }) => Some(too_fast),
+            _ => None,
+        }
+    }
+
     /// What was refused now, and the journal is still to have it.
     fn keep_refusal(&mut self, reason: Reason) {
-        let (kind, head, _) = Record::Refused {
-            asked: self.asked,
-            reason,
-        }
-        .encode();
+        let asked = self.asked;
+        self.keep_answer(&Record::Refused { asked, reason });
+    }
+
+    /// What was answered now, likewise.
+    fn keep_answer(&mut self, answer: &Record<'_>) {
+        let (kind, head, _) = answer.encode();
         self.tail.push((kind as u16, head.as_slice().to_vec()));
     }
 
@@ -494,22 +509,65 @@ impl Effects for Replay<'_> {
         self.refusal().map_or(Ok(()), Err)
     }
 
-    fn reserve_shared(&mut self, account: AccountPlace, need: &Need) -> Result<(), Reason> {
-        match self.refusal() {
-            Some(reason) => Err(reason),
-            None => {
-                self.shared.settle(account, &need.stake);
-                Ok(())
+    fn take_rates(&mut self, now: Timestamp, places: Places) -> Result<(), TooFast> {
+        if self.tape.at_end {
+            // Nobody was told yet: it is decided now.
+            self.asked += 1;
+            let verdict = self.shared.take_rates(now, places);
+            if let Err(too_fast) = verdict {
+                let asked = self.asked;
+                self.keep_answer(&Record::TooFast { asked, too_fast });
             }
+            return verdict;
         }
+        if let Some(too_fast) = self.too_fast() {
+            return Err(too_fast);
+        }
+        if self.is_alone {
+            // As it was then.
+            let _: Result<(), TooFast> = self.shared.take_rates(now, places);
+        } else {
+            self.shared.use_up_rates(now, places);
+        }
+        Ok(())
+    }
+
+    fn give_back_rates(&mut self, places: Places) {
+        if self.is_alone || self.tape.at_end {
+            self.shared.give_back_rates(places);
+        }
+    }
+
+    fn reserve_shared(&mut self, places: Places, need: &Need) -> Result<(), Reason> {
+        if self.tape.at_end {
+            // As above; it sees what all shards took whose journals were replayed before this one.
+            self.asked += 1;
+            let verdict = self.shared.reserve(places, need);
+            if let Err(reason) = verdict {
+                self.keep_refusal(reason);
+            }
+            return verdict;
+        }
+        if let Some(reason) = self.refusal() {
+            return Err(reason);
+        }
+        self.shared.settle(places.account, &need.stake);
+        let Stake { notional, orders, .. } = need.stake;
+        self.shared
+            .settle_session(places.session, &SessionStake { notional, orders });
+        Ok(())
     }
 
     fn settle_shared(&mut self, account: AccountPlace, change: &Stake) {
         self.shared.settle(account, change);
     }
 
-    fn limit_shared(&mut self, account: Option<AccountPlace>, limit: Limit, value: LimitValue) {
-        self.shared.set(account, limit, value);
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake) {
+        self.shared.settle_session(session, change);
+    }
+
+    fn limit_shared(&mut self, now: Timestamp, limits: &SharedScope) {
+        self.shared.set(now, limits);
     }
 
     fn count_firm(&mut self, taken: &Stake) {

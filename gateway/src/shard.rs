@@ -22,7 +22,9 @@ use crate::places::InstrumentPlace;
 use crate::session::{self, Incoming, Sessions};
 use latency::Tap;
 use net::SetupError;
-use orders::{AccountPlace, Mark, Orders, Reference, Report, Routed, Sink, Stake};
+use orders::{
+    AccountPlace, Mark, Orders, Reference, ReplaceScreened, Report, Routed, SessionPlace, SessionStake, Sink, Stake,
+};
 use proto::native::{self, InstrumentDefinition};
 use std::collections::VecDeque;
 use types::{
@@ -196,7 +198,7 @@ impl Shard {
         let routed = self.orders.route(screened)?;
         let venue = routed.venue();
         effects.reserve_room(order.session, Destination::Venue(venue), Purpose::Order)?;
-        effects.reserve_shared(routed.account(), routed.need())?;
+        let routed = self.reserve(now, routed, effects)?;
         if !routed.goes_at_once() {
             return Ok(self.keep(now, routed, effects));
         }
@@ -206,6 +208,33 @@ impl Shard {
         send_to_venue(venue, &Request::New(out.request), effects);
         effects.stamp(Tap::VenueSent);
         Ok(out.order_id)
+    }
+
+    /// Takes what an order needs of rates and limits that span shards, or nothing.
+    fn reserve<'a, E: Effects>(
+        &self,
+        now: Timestamp,
+        routed: Routed<'a>,
+        effects: &mut E,
+    ) -> Result<Routed<'a>, Reason> {
+        let places = routed.places();
+        let rates = effects.take_rates(now, places);
+        if rates.is_ok() && !routed.must_queue() {
+            let reserved = effects.reserve_shared(places, routed.need());
+            return match reserved {
+                Ok(()) => Ok(routed),
+                Err(reason) => {
+                    effects.give_back_rates(places);
+                    Err(reason)
+                }
+            };
+        }
+        if rates.is_ok() {
+            effects.give_back_rates(places);
+        }
+        let queued = self.orders.pace(now, routed, &rates.err().unwrap_or_default())?;
+        effects.reserve_shared(places, queued.need())?;
+        Ok(queued)
     }
 
     /// Takes in an order that does not go at once. What becomes of it follows, see `send_waiting`.
@@ -272,7 +301,7 @@ impl Shard {
         let checked = self.orders.check_replace(now, replace, reference)?;
         let screened = self.orders.screen_replace(checked)?;
         effects.reserve_room(replace.session, Destination::Venue(screened.venue()), Purpose::Order)?;
-        effects.reserve_shared(screened.account(), screened.need())?;
+        self.reserve_replace(now, &screened, effects)?;
         if screened.is_queued() {
             let (orders, mut reports) = self.reports(now, effects);
             orders.amend_queued(now, screened, &mut reports);
@@ -286,6 +315,30 @@ impl Shard {
         let out = self.orders.accept_replace(now, screened);
         send_to_venue(out.venue, &Request::Replace(out.request), effects);
         Ok(())
+    }
+
+    /// As `reserve`, for a replace; it is never queued.
+    fn reserve_replace<E: Effects>(
+        &self,
+        now: Timestamp,
+        replace: &ReplaceScreened,
+        effects: &mut E,
+    ) -> Result<(), Reason> {
+        let places = replace.places();
+        if !replace.is_limited() {
+            return effects.reserve_shared(places, replace.need());
+        }
+        let rates = effects.take_rates(now, places);
+        let verdict = if rates.is_err() || self.orders.is_fast_replace(now, replace) {
+            let too_fast = rates.err().unwrap_or_default();
+            Err(self.orders.refuse_fast_replace(now, replace, &too_fast))
+        } else {
+            effects.reserve_shared(places, replace.need())
+        };
+        if verdict.is_err() && rates.is_ok() {
+            effects.give_back_rates(places);
+        }
+        verdict
     }
 
     /// All orders of a session, or those of one instrument. All of a session may be on every shard; the session's own
@@ -681,6 +734,10 @@ impl<E: Effects> Sink for Reports<'_, E> {
 
     fn settle(&mut self, account: AccountPlace, change: &Stake) {
         self.effects.settle_shared(account, change);
+    }
+
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake) {
+        self.effects.settle_session(session, change);
     }
 
     fn count_firm(&mut self, taken: &Stake) {

@@ -1,7 +1,70 @@
 //! A sum over all shards, and its limit.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use types::Reason;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// How many shards change what they share.
+pub(crate) trait Sharers {
+    /// Subtracts.
+    fn subtract(value: &AtomicI64, amount: i64);
+
+    /// Subtracts when there is so much. Returns whether there was.
+    fn subtract_up_to_all(value: &AtomicI64, amount: i64) -> bool;
+
+    /// Puts another value in the place of one, or leaves it.
+    ///
+    /// # Errors
+    /// The value that was left.
+    fn advance(value: &AtomicU64, to: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64>;
+}
+
+/// One alone, which needs no compare-exchange.
+pub(crate) struct Alone;
+
+/// Several at a time.
+pub(crate) struct Several;
+
+impl Sharers for Alone {
+    #[inline]
+    fn subtract(value: &AtomicI64, amount: i64) {
+        value.store(value.load(Ordering::Relaxed) - amount, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn subtract_up_to_all(value: &AtomicI64, amount: i64) -> bool {
+        let left = value.load(Ordering::Relaxed);
+        let is_enough = left >= amount;
+        if is_enough {
+            value.store(left - amount, Ordering::Relaxed);
+        }
+        is_enough
+    }
+
+    #[inline]
+    fn advance(value: &AtomicU64, mut to: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64> {
+        let before = value.load(Ordering::Relaxed);
+        let after = to(before).ok_or(before)?;
+        value.store(after, Ordering::Relaxed);
+        Ok(before)
+    }
+}
+
+impl Sharers for Several {
+    #[inline]
+    fn subtract(value: &AtomicI64, amount: i64) {
+        value.fetch_sub(amount, Ordering::AcqRel);
+    }
+
+    #[inline]
+    fn subtract_up_to_all(value: &AtomicI64, amount: i64) -> bool {
+        let less = |left: i64| (left >= amount).then(|| left - amount);
+        value.try_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+    }
+
+    #[inline]
+    fn advance(value: &AtomicU64, to: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64> {
+        value.try_update(Ordering::AcqRel, Ordering::Acquire, to)
+    }
+}
 
 /// What is left of a limit, so that one comparison says whether there is enough.
 #[derive(Debug)]
@@ -10,12 +73,9 @@ pub(crate) struct Counter {
     limit: AtomicI64,
 }
 
-/// A counter, what is taken of it, and the reason when it has not so much left.
-pub(crate) type Taking<'a> = (&'a Counter, i64, Reason);
-
 impl Counter {
     /// Nothing taken. `None`: no limit.
-    pub(crate) fn new(limit: Option<i64>) -> Self {
+    pub(crate) const fn new(limit: Option<i64>) -> Self {
         let limit = bounded(limit);
         Self {
             left: AtomicI64::new(limit),
@@ -36,19 +96,18 @@ impl Counter {
 
     /// Adds what is more than nothing only as far as the limit goes.
     #[inline]
-    pub(crate) fn take(&self, amount: i64) -> bool {
+    pub(crate) fn take<S: Sharers>(&self, amount: i64) -> bool {
         if amount <= 0 {
-            self.add(amount);
+            self.add::<S>(amount);
             return true;
         }
-        let less = |left: i64| (left >= amount).then(|| left - amount);
-        self.left.try_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+        S::subtract_up_to_all(&self.left, amount)
     }
 
     #[inline]
-    pub(crate) fn add(&self, amount: i64) {
+    pub(crate) fn add<S: Sharers>(&self, amount: i64) {
         if amount != 0 {
-            self.left.fetch_sub(amount, Ordering::AcqRel);
+            S::subtract(&self.left, amount);
         }
     }
 
@@ -59,34 +118,37 @@ impl Counter {
     }
 }
 
-/// Takes all or nothing.
+/// Takes so much of each, or nothing of any.
 ///
 /// # Errors
-/// The reason of the first that has not so much left.
-#[inline(always)]
-pub(crate) fn take_all<'a, const N: usize>(takings: impl Fn() -> [Taking<'a>; N]) -> Result<(), Reason> {
-    let refused = takings().iter().position(|&(counter, amount, _)| !counter.take(amount));
-    match refused {
-        None => Ok(()),
-        // Made anew here, so that an order that passes does not keep it in memory.
-        Some(refused) => Err(give_back(&takings(), refused)),
+/// The place of the first that has not so much left.
+#[inline]
+pub(crate) fn take_all<S: Sharers, const N: usize>(counters: &[Counter; N], amounts: [i64; N]) -> Result<(), usize> {
+    for place in 0..N {
+        if !counters[place].take::<S>(amounts[place]) {
+            give_back::<S>(&counters[..place], &amounts);
+            return Err(place);
+        }
     }
+    Ok(())
 }
 
-/// What stands before the one that refused; gives its reason.
+/// What was taken of the first ones.
 #[cold]
-fn give_back(takings: &[Taking<'_>], refused: usize) -> Reason {
-    for &(counter, amount, _) in &takings[..refused] {
-        counter.add(-amount);
+fn give_back<S: Sharers>(counters: &[Counter], amounts: &[i64]) {
+    for (counter, amount) in counters.iter().zip(amounts) {
+        counter.add::<S>(-amount);
     }
-    takings[refused].2
 }
 
 /// The highest, and what holds where there is none: what is left of it never overflows, of sums below zero neither.
 const LIMIT_MAX: i64 = 1 << 62;
 
-fn bounded(limit: Option<i64>) -> i64 {
-    limit.unwrap_or(LIMIT_MAX).min(LIMIT_MAX)
+const fn bounded(limit: Option<i64>) -> i64 {
+    match limit {
+        Some(limit) if limit < LIMIT_MAX => limit,
+        _ => LIMIT_MAX,
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +177,7 @@ mod tests {
         /// Whatever the limit was before, and also when more is used than it allows.
         #[test]
         fn it_counts_what_is_used_and_takes_no_more_than_its_limit(
+            is_alone in any::<bool>(),
             first in prop::option::of(0..40i64),
             steps in prop::collection::vec(step(), 0..200),
         ) {
@@ -124,11 +187,20 @@ mod tests {
                 match step {
                     Step::Take(amount) => {
                         let fits = amount <= 0 || used + i128::from(amount) <= i128::from(limit);
-                        prop_assert_eq!(counter.take(amount), fits);
+                        let taken = if is_alone {
+                            counter.take::<Alone>(amount)
+                        } else {
+                            counter.take::<Several>(amount)
+                        };
+                        prop_assert_eq!(taken, fits);
                         used += if fits { i128::from(amount) } else { 0 };
                     }
                     Step::Add(amount) => {
-                        counter.add(amount);
+                        if is_alone {
+                            counter.add::<Alone>(amount);
+                        } else {
+                            counter.add::<Several>(amount);
+                        }
                         used += i128::from(amount);
                     }
                     Step::Set(to) => {

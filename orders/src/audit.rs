@@ -3,10 +3,11 @@
 use crate::exposure::{AccountExposure, Exposure, shared_units};
 use crate::map::NIL;
 use crate::order::Order;
-use crate::stake::Stake;
+use crate::stake::{SessionStake, Stake};
 use crate::state::Orders;
+use crate::together::Together;
 use alloc::vec;
-use types::{AccountId, ClientOrderId, OrderId, VenueId};
+use types::{AccountId, ClientOrderId, InstrumentId, OrderId, Side, VenueId};
 
 /// What a recount found to differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,10 +22,14 @@ pub enum AuditError {
     Position(AccountId),
     /// An account's exposure is not the sum of its orders.
     Account(AccountId),
+    /// What is open and traded in an instrument is not the sum of its orders and positions.
+    Instrument(InstrumentId),
     /// A position takes another part of its account's limits than its value, or an account another than its positions do.
     Stake(AccountId),
     /// A session has another number of orders than its list.
     SessionOrders(u32),
+    /// A session holds another part of its limits than its orders do.
+    SessionStake(u32),
     /// A venue has another number of waiting cancels than its queue.
     WaitingCancels(VenueId),
     /// Another number of orders waits, or is cancelled while it waits, than is listed.
@@ -50,7 +55,8 @@ impl Orders {
     pub fn audit(&self) -> Result<(), AuditError> {
         let mut positions = vec![Exposure::default(); self.positions.entries().len()];
         let mut accounts = vec![AccountExposure::default(); self.accounts.len()];
-        let mut sessions = vec![0; self.sessions.len()];
+        let mut sessions = vec![(0, 0); self.sessions.len()];
+        let mut together = vec![Together::default(); self.instruments.len()];
         let mut waiting = vec![0; self.venues.len()];
         let mut at_venues = vec![0; self.venues.len()];
         let (mut waiting_orders, mut queued, mut ending) = (0, 0, 0);
@@ -64,7 +70,13 @@ impl Orders {
             account.open_orders += 1;
             account.held += order.held;
             account.change(order.side, Default::default(), order.claim());
-            sessions[order.session as usize] += 1;
+            let here = &mut together[order.instrument as usize];
+            here.open_orders += 1;
+            here.held += i128::from(order.held);
+            here.change(order.side, Default::default(), order.claim());
+            let (orders, held) = &mut sessions[order.session as usize];
+            *orders += 1;
+            *held += order.held;
             at_venues[usize::from(order.venue.0)] += 1;
             let cancel_waits = u32::from(order.cancel.is_some_and(|cancel| cancel.number == 0));
             waiting_orders += u32::from(order.waits() && !order.is_queued);
@@ -84,6 +96,9 @@ impl Orders {
             let account = &self.accounts[kept.account as usize];
             let stake = if account.valued { kept.value() } else { Stake::NONE };
             stakes[kept.account as usize] += stake;
+            let here = &mut together[kept.instrument as usize];
+            here.trade(Side::Buy, kept.bought);
+            here.trade(Side::Sell, kept.sold);
             let counted = Exposure {
                 open_orders: counted.open_orders,
                 open_buy: counted.open_buy,
@@ -107,10 +122,19 @@ impl Orders {
                 return Err(AuditError::Account(account.id));
             }
         }
-        for ((index, session), counted) in (0..).zip(&self.sessions).zip(sessions) {
+        for (instrument, counted) in self.instruments.iter().zip(together) {
+            let used = instrument.together.used;
+            if instrument.together != (Together { used, ..counted }) {
+                return Err(AuditError::Instrument(instrument.id));
+            }
+        }
+        for ((index, session), (counted, held)) in (0..).zip(&self.sessions).zip(sessions) {
             let listed = core::iter::successors(session.orders.first(), |&slot| self.session_links.after(slot));
             if session.orders.length() != counted || listed.count() != counted as usize {
                 return Err(AuditError::SessionOrders(index));
+            }
+            if session.exposure.held != held || session.unsettled != SessionStake::default() {
+                return Err(AuditError::SessionStake(index));
             }
         }
         for ((index, venue), (waiting, open)) in (0..).zip(&self.venues).zip(waiting.into_iter().zip(at_venues)) {

@@ -6,11 +6,11 @@ use crate::control::Stop;
 use crate::exposure::shared_units;
 use crate::map::NIL;
 use crate::order::{Order, PendingCancel, PendingReplace};
-use crate::queue::check_actions;
 use crate::report::{ForVenue, OrderStatus, Report, Sink};
 use crate::risk::{self, Reference, Terms};
-use crate::stake::{AccountPlace, Need, Stake};
+use crate::stake::{AccountPlace, Need, Places, SessionPlace, Stake};
 use crate::state::{Named, Orders};
+use crate::together::More;
 use types::{
     AccountId, CancelOrder, ClientOrderId, ExecReport, ExecType, InstrumentId, OrderId, OrderTerms, OrderType, Price,
     Quantity, Reason, ReplaceOrder, SessionId, Side, Timestamp, VenueId,
@@ -42,6 +42,7 @@ struct Replacement {
     venue: VenueId,
     is_held: bool,
     account: u32,
+    session: u32,
     /// The price at which the order would count for exposure.
     weight_price: Price,
     /// What it takes of its account's shared limits.
@@ -158,16 +159,6 @@ impl Orders {
             }
             self.check_restrictions(order.instrument, order.account, order.session)?;
             terms.check_short_sale(account)?;
-            let is_slow_enough = session.rate.allows(now) && account.rate.allows(now) && instrument.rate.allows(now);
-            if !is_slow_enough && !order.is_queued {
-                let rates = [
-                    session.rate_and_limit(),
-                    account.rate_and_limit(),
-                    instrument.rate_and_limit(),
-                ];
-                check_actions(now, rates)?;
-                return Err(Reason::RateLimit);
-            }
             let is_fresh = reference.is_fresh(now, instrument);
             let market = risk::market_price(instrument, reference, is_fresh);
             let weight = terms.check_limits(instrument, account, session, market)?;
@@ -188,6 +179,16 @@ impl Orders {
         if !self.numbers.has_room() {
             return Err(Reason::OrderTableFull);
         }
+        let need = self.need_beyond_held(order, &replace, weight_price, mark)?;
+        if is_limited {
+            let more = More {
+                side: order.side,
+                orders: 0,
+                notional: need.stake.notional,
+                lots: replace.quantity.0.saturating_sub(order.quantity.0),
+            };
+            instrument.together.check(&instrument.limits, &instrument.most, &more)?;
+        }
         Ok(ReplaceChecked(Replacement {
             replace,
             version: self.version,
@@ -195,8 +196,9 @@ impl Orders {
             venue: order.venue,
             is_held: order.held_place != NIL,
             account: order.account,
+            session: order.session,
             weight_price,
-            need: self.need_beyond_held(order, &replace, weight_price, mark)?,
+            need,
             mark,
             is_limited: is_limited && !order.is_queued,
             is_queued: order.is_queued,
@@ -256,11 +258,12 @@ impl Orders {
     pub fn replace_held<S: Sink>(&mut self, now: Timestamp, replace: ReplaceScreened, sink: &mut S) {
         let ReplaceScreened(replacement) = replace;
         assert!(replacement.is_held, "others are replaced at their venue");
-        let (slot, account) = (replacement.slot, replacement.account);
+        let slot = replacement.slot;
+        let places = self.table.order(slot).places();
         // No venue hears of it.
         self.enter_replace(now, replacement, 0);
         self.begin_replace(now, slot, sink);
-        self.settle(account, sink);
+        self.settle(places, sink);
     }
 
     /// From here on exposure covers the order as it was and as it would be.
@@ -291,18 +294,26 @@ impl Orders {
         let (account, session, instrument) = (order.account, order.session, order.instrument);
         let position = order.position;
         self.accounts[account as usize].exposure.held += need.stake.notional;
+        self.sessions[session as usize].exposure.held += need.stake.notional;
         if mark.0 != 0 {
             self.positions.entry_mut(position).mark = mark;
         }
+        let instrument = &mut self.instruments[instrument as usize];
+        instrument.together.held += i128::from(need.stake.notional);
         if is_limited {
-            self.accounts[account as usize].rate.take(now);
-            self.sessions[session as usize].rate.take(now);
-            self.instruments[instrument as usize].rate.take(now);
+            instrument.rate.take(now);
         }
         self.by_client_id.insert(replace.client_order_id.0, session, slot);
         self.follow_terms(slot);
         // Reserved already.
         self.accounts[account as usize].unsettled = Stake::NONE;
+    }
+
+    /// Whether a replace that [counts for rates](ReplaceScreened::is_limited) is too fast for its instrument's.
+    #[must_use]
+    pub fn is_fast_replace(&self, now: Timestamp, replace: &ReplaceScreened) -> bool {
+        let order = self.table.order(replace.slot());
+        !self.instruments[order.instrument as usize].rate.allows(now)
     }
 
     /// Refuses a replace; the order stays as it is.
@@ -561,13 +572,22 @@ impl ReplaceScreened {
         self.0.is_held
     }
 
-    /// Whose order it is.
+    /// Whether it counts for rates: it does more than take lots off an order that is not queued.
     #[must_use]
-    pub const fn account(&self) -> AccountPlace {
-        AccountPlace(self.0.account)
+    pub const fn is_limited(&self) -> bool {
+        self.0.is_limited
     }
 
-    /// What the replace takes of its account's limits that span shards beyond what its order holds already, rounded against
+    /// Whose order it is.
+    #[must_use]
+    pub const fn places(&self) -> Places {
+        Places {
+            account: AccountPlace(self.0.account),
+            session: SessionPlace(self.0.session),
+        }
+    }
+
+    /// What the replace takes of limits that span shards beyond what its order holds already, rounded against
     /// the client; see [`Routed::need`](crate::Routed::need).
     #[must_use]
     pub const fn need(&self) -> &Need {

@@ -12,6 +12,7 @@ use crate::limits::{
 use crate::order_types::OrderTypes;
 use crate::rate::Rate;
 use crate::restricted::{Party, Traded};
+use crate::together::{Most, Together};
 use alloc::vec::Vec;
 use core::fmt;
 use types::{
@@ -94,10 +95,7 @@ impl OrdersConfig {
     #[must_use]
     pub fn without_limits(mut self) -> Self {
         self.overrides.clear();
-        self.firm = FirmLimits {
-            max_open_notional: None,
-            max_open_orders: None,
-        };
+        self.firm = FirmLimits::NONE;
         for account in &mut self.accounts {
             (
                 account.limits.max_gross,
@@ -122,13 +120,26 @@ fn all(
     limits.filter_map(move |&limit| Some(((scope, limit), value(limit)?)))
 }
 
-/// Limits for all orders of all shards. They are held outside, see [`Routed::need`](crate::Routed::need).
+/// Limits for all orders of all shards. What spans shards is held outside, see [`Routed::need`](crate::Routed::need) and
+/// [`Orders::pace`](crate::Orders::pace).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirmLimits {
+    /// Most lots in one order; `None`: what instrument, account and session allow.
+    pub max_quantity: Option<Quantity>,
+    /// Most notional in one order, 1e-9; `None`: what instrument, account and session allow.
+    pub max_notional: Option<Notional>,
     /// Most notional of open orders and of what traded this day, 1e-9.
     pub max_open_notional: Option<Notional>,
     /// Most orders open at a time.
     pub max_open_orders: Option<u32>,
+    /// As [`AccountLimits::max_gross`], over all accounts.
+    pub max_gross: Option<Notional>,
+    /// As [`AccountLimits::max_net`], of what all accounts hold together.
+    pub max_net: Option<Notional>,
+    /// As [`AccountLimits::max_loss`], of all accounts together.
+    pub max_loss: Option<Notional>,
+    /// Most new orders and replaces in a time.
+    pub rate: RateLimit,
 }
 
 /// Limits for the orders in an instrument.
@@ -154,6 +165,16 @@ pub struct InstrumentLimits {
     pub restricted: bool,
     /// What holds for orders at the opening and at the close in the place of the above.
     pub auction: AuctionLimits,
+    /// Most orders of all accounts open at a time.
+    pub max_open_orders: Option<u32>,
+    /// Most notional of their open orders and of what they traded this day, 1e-9.
+    pub max_open_notional: Option<Notional>,
+    /// As [`AccountLimits::max_position`], of what all accounts hold together.
+    pub max_position: Option<Quantity>,
+    /// As [`AccountLimits::max_long`], likewise.
+    pub max_long: Option<Quantity>,
+    /// As [`AccountLimits::max_short`], likewise.
+    pub max_short: Option<Quantity>,
     /// Most new orders and replaces of all accounts in a time.
     pub rate: RateLimit,
 }
@@ -221,7 +242,7 @@ pub enum MissingReference {
 pub struct AccountConfig {
     /// Its number.
     pub id: AccountId,
-    /// Its limits on this shard.
+    /// Its limits.
     pub limits: AccountLimits,
     /// What it may not trade.
     pub restrictions: Restrictions,
@@ -245,7 +266,7 @@ pub struct AccountLimits {
     pub max_quantity: Quantity,
     /// Most notional in one order, 1e-9.
     pub max_notional: Notional,
-    /// Most orders open at a time.
+    /// Most orders open at a time, over all shards.
     pub max_open_orders: u32,
     /// Most lots that the account may come to hold in an instrument, long or short, if all its open orders trade. Counted
     /// from the start of the day. `None`: any number.
@@ -256,7 +277,7 @@ pub struct AccountLimits {
     pub max_short: Option<Quantity>,
     /// Whether it may sell short.
     pub short_sales: ShortSales,
-    /// Most new orders and replaces in a time.
+    /// Most new orders and replaces in a time, over all shards.
     pub rate: RateLimit,
     /// Most notional of open orders and of what traded this day, 1e-9, over all shards. Limits that span shards are held
     /// outside: every order needs a reservation, see [`Routed::need`](crate::Routed::need).
@@ -354,7 +375,7 @@ pub struct SessionConfig {
     pub crossing: bool,
     /// Whether its orders are cancelled when it is lost.
     pub cancel_on_disconnect: bool,
-    /// Its limits on this shard.
+    /// Its limits.
     pub limits: SessionLimits,
     /// What it may not trade.
     pub restrictions: Restrictions,
@@ -363,13 +384,15 @@ pub struct SessionConfig {
 /// Limits for the orders of a session. Those of the account and the instrument hold as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionLimits {
-    /// Most orders open at a time.
+    /// Most orders open at a time, over all shards.
     pub max_open_orders: u32,
+    /// Most notional of open orders and of what traded this day, 1e-9, over all shards.
+    pub max_open_notional: Option<Notional>,
     /// Most lots in one order; `None`: what instrument and account allow.
     pub max_quantity: Option<Quantity>,
     /// Most notional in one order, 1e-9; `None`: what instrument and account allow.
     pub max_notional: Option<Notional>,
-    /// Most new orders and replaces in a time.
+    /// Most new orders and replaces in a time, over all shards.
     pub rate: RateLimit,
     /// How often it may send the same order.
     pub repeats: RepeatLimit,
@@ -484,6 +507,8 @@ pub enum ConfigError {
     /// The orders of the session may have to wait for own ones to be cancelled, and the time or the number of those that wait
     /// is zero.
     NoWaiting(SessionId),
+    /// A limit of the firm is zero or above what the crate can hold.
+    InvalidFirmLimit,
     /// A rate queues orders, and the number of those that wait or their time is zero.
     NoRateQueue,
     /// The gateway is to stand in for order types of the venue, and the number of orders that it may hold or the time between
@@ -497,10 +522,34 @@ pub enum ConfigError {
 }
 
 impl FirmLimits {
+    /// None.
+    pub const NONE: Self = Self {
+        max_quantity: None,
+        max_notional: None,
+        max_open_notional: None,
+        max_open_orders: None,
+        max_gross: None,
+        max_net: None,
+        max_loss: None,
+        rate: RateLimit::NONE,
+    };
+
     pub(crate) fn are_valid(&self) -> bool {
-        self.max_open_notional
-            .is_none_or(|notional| notional.0 > 0 && notional <= NOTIONAL_MAX)
+        amounts_are_valid([self.max_open_notional])
+            && values_are_valid([self.max_gross, self.max_net, self.max_loss])
+            && some_sizes_are_valid(self.max_quantity, self.max_notional)
             && self.max_open_orders != Some(0)
+            && self.rate.is_valid()
+    }
+
+    /// Whether one of them is on sums over orders or positions of all shards.
+    pub(crate) const fn are_counted(&self) -> bool {
+        self.max_open_notional.is_some() || self.max_open_orders.is_some() || self.are_valued()
+    }
+
+    /// Whether all positions are valued, so that there must be a reference price for each order.
+    pub(crate) const fn are_valued(&self) -> bool {
+        self.max_gross.is_some() || self.max_net.is_some() || self.max_loss.is_some()
     }
 }
 
@@ -510,6 +559,9 @@ impl InstrumentLimits {
         Collar::is_valid(self.collar)
             && Collar::is_valid(self.book.map(|book| book.width))
             && self.rate.is_valid()
+            && self.max_open_orders != Some(0)
+            && amounts_are_valid([self.max_open_notional])
+            && positions_are_valid([self.max_position, self.max_long])
             && auction.collar.is_none_or(Collar::is_valid)
             && sizes_are_valid(
                 auction.max_quantity.unwrap_or(self.max_quantity),
@@ -532,18 +584,9 @@ impl AccountLimits {
     pub(crate) fn are_valid(&self) -> bool {
         sizes_are_valid(self.max_quantity, self.max_notional)
             && self.max_open_orders > 0
-            && [self.max_position, self.max_long]
-                .into_iter()
-                .flatten()
-                .all(|position| !position.is_zero())
-            && [
-                (self.max_open_notional, NOTIONAL_MAX),
-                (self.max_gross, VALUE_LIMIT_MAX),
-                (self.max_net, VALUE_LIMIT_MAX),
-                (self.max_loss, VALUE_LIMIT_MAX),
-            ]
-            .into_iter()
-            .all(|(limit, max)| limit.is_none_or(|limit| limit.0 > 0 && limit <= max))
+            && positions_are_valid([self.max_position, self.max_long])
+            && amounts_are_valid([self.max_open_notional])
+            && values_are_valid([self.max_gross, self.max_net, self.max_loss])
             && self.rate.is_valid()
     }
 
@@ -555,10 +598,9 @@ impl AccountLimits {
 
 impl SessionLimits {
     pub(crate) fn are_valid(&self) -> bool {
-        let quantity = self.max_quantity.unwrap_or(Quantity(1));
-        let notional = self.max_notional.unwrap_or(Notional(1));
         self.max_open_orders > 0
-            && sizes_are_valid(quantity, notional)
+            && amounts_are_valid([self.max_open_notional])
+            && some_sizes_are_valid(self.max_quantity, self.max_notional)
             && self.rate.is_valid()
             && self.repeats.is_valid()
     }
@@ -686,6 +728,26 @@ const fn sizes_are_valid(max_quantity: Quantity, max_notional: Notional) -> bool
     max_quantity.0 > 0 && max_quantity.0 <= QUANTITY_MAX && max_notional.0 > 0 && max_notional.0 <= NOTIONAL_MAX.0
 }
 
+fn some_sizes_are_valid(max_quantity: Option<Quantity>, max_notional: Option<Notional>) -> bool {
+    sizes_are_valid(max_quantity.unwrap_or(Quantity(1)), max_notional.unwrap_or(Notional(1)))
+}
+
+/// Short positions may be limited to none.
+fn positions_are_valid(positions: [Option<Quantity>; 2]) -> bool {
+    let mut positions = positions.into_iter().flatten();
+    positions.all(|position| !position.is_zero())
+}
+
+fn amounts_are_valid<const N: usize>(amounts: [Option<Notional>; N]) -> bool {
+    let mut amounts = amounts.into_iter().flatten();
+    amounts.all(|amount| amount.0 > 0 && amount <= NOTIONAL_MAX)
+}
+
+fn values_are_valid(values: [Option<Notional>; 3]) -> bool {
+    let mut values = values.into_iter().flatten();
+    values.all(|value| value.0 > 0 && value <= VALUE_LIMIT_MAX)
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -702,6 +764,7 @@ impl fmt::Display for ConfigError {
             Self::DuplicateSession(id) => write!(f, "session {id} is there twice, or is 0"),
             Self::UnknownSession(id) => write!(f, "session {id} is not among the sessions"),
             Self::RepeatedAccount(session, id) => write!(f, "session {session} has account {id} twice"),
+            Self::InvalidFirmLimit => f.write_str("a limit of the firm is zero or too high, or lacks its other half"),
             Self::InvalidSessionLimit(id) => {
                 write!(
                     f,
@@ -759,4 +822,8 @@ pub(crate) struct InstrumentState {
     /// To how many accounts and sessions it is closed by itself. Few are, and only those are looked up.
     pub(crate) closed_to: u32,
     pub(crate) rate: Rate,
+    /// What all accounts have here.
+    pub(crate) together: Together,
+    /// What they may have, of `limits`.
+    pub(crate) most: Most,
 }

@@ -191,6 +191,12 @@ impl Orders {
             account.unsettled.notional -= core::mem::take(&mut account.exposure.used);
             account.unsettled -= core::mem::take(&mut account.exposure.stake);
         }
+        for session in &mut self.sessions {
+            session.unsettled.notional -= core::mem::take(&mut session.exposure.used);
+        }
+        for instrument in &mut self.instruments {
+            instrument.together.new_day();
+        }
         self.positions.begin_day();
         self.open_late_positions();
         self.own.clear();
@@ -202,7 +208,10 @@ impl Orders {
             }
         }
         for account in (0..).take(self.accounts.len()) {
-            self.settle(account, sink);
+            self.settle_account(account, sink);
+        }
+        for session in (0..).take(self.sessions.len()) {
+            self.settle_session(session, sink);
         }
     }
 
@@ -261,10 +270,8 @@ impl Orders {
         if order.in_book {
             self.own.insert(book, order.side, order.own_price(), slot);
         }
-        let account = &mut self.accounts[order.account as usize];
         let held = shared_units(order.claim.notional).unwrap_or(order.held);
-        account.exposure.held -= order.held - held;
-        account.unsettled.notional -= order.held - held;
+        self.release(order.places(), 0, order.held - held, 0);
         let order = self.table.order_mut(slot);
         (order.position, order.book, order.held) = (position, book, held);
     }

@@ -139,12 +139,12 @@ impl Orders {
         for (slot, reason) in [(resting, Reason::CrossedResting), (incoming, Reason::CrossedTaking)] {
             let order = self.table.order_mut(slot);
             order.updated = now;
-            let account = order.account;
+            let places = order.places();
             self.trade(slot, price, lots, reason, sink);
             if self.table.order(slot).leaves().is_zero() {
                 self.end(slot, End::FILLED, sink);
             }
-            self.settle(account, sink);
+            self.settle(places, sink);
         }
         self.table.order(incoming).is_open()
     }

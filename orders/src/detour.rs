@@ -32,6 +32,11 @@ impl Detour {
     }
 
     #[inline]
+    pub(crate) const fn remove(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+
+    #[inline]
     pub(crate) const fn add(&mut self, other: Self) {
         self.0 |= other.0;
     }
@@ -43,9 +48,6 @@ impl Orders {
     #[inline(never)]
     pub(crate) fn check_detour(&self, mut detour: Detour, parts: Parts) -> Result<(Detour, Parts), Reason> {
         if parts.any() {
-            if detour.has(Detour::QUEUE) {
-                return Err(Reason::RateLimit);
-            }
             if !self.held.has_room() {
                 return Err(Reason::TooManyHeld);
             }
@@ -57,7 +59,7 @@ impl Orders {
             detour.add(Detour::HOLD);
             return Ok((detour, Parts::CROSS));
         }
-        detour.0 &= !Detour::CROSS.0;
+        detour.remove(Detour::CROSS);
         Ok((detour, parts))
     }
 }

@@ -12,8 +12,9 @@ use crate::repeats::Repeat;
 use crate::report::{ForVenue, OrderStatus, Report};
 use crate::restricted::Who;
 use crate::risk::{self, Reference, Terms, Weight};
-use crate::stake::{AccountPlace, Need};
+use crate::stake::{AccountPlace, Need, Places, SessionPlace};
 use crate::state::{AccountState, Orders, SessionState};
+use crate::together::More;
 use types::{
     ClientOrderId, ExecReport, ExecType, NewOrder, OrderId, OrderType, Price, Quantity, Reason, SessionId, Side,
     Timestamp, VenueId,
@@ -30,7 +31,7 @@ pub struct Screened<'a>(Candidate<'a>);
 /// A new order that passed all checks and has a venue.
 #[derive(Debug)]
 pub struct Routed<'a> {
-    candidate: Candidate<'a>,
+    pub(crate) candidate: Candidate<'a>,
     venue: VenueId,
     /// What the gateway does for it in the venue's place.
     pub(crate) parts: Parts,
@@ -38,13 +39,13 @@ pub struct Routed<'a> {
 
 /// A new order with what the checks looked up.
 #[derive(Debug)]
-struct Candidate<'a> {
+pub(crate) struct Candidate<'a> {
     order: &'a NewOrder,
     /// Of the state that it was checked against.
     version: u64,
-    instrument: u32,
-    account: u32,
-    session: u32,
+    pub(crate) instrument: u32,
+    pub(crate) account: u32,
+    pub(crate) session: u32,
     /// [`NIL`] when the account had no order in the instrument yet.
     position: u32,
     /// [`NIL`] when the owner had no order in the instrument yet.
@@ -52,12 +53,12 @@ struct Candidate<'a> {
     weight: Weight,
     /// For a session whose repeated orders are limited.
     repeat: Option<Repeat>,
-    /// What it takes of its account's shared limits.
+    /// What it takes of the limits that span shards.
     need: Need,
     /// What the account's position is valued at from then on; 0 where there is no reference price.
     mark: Price,
     /// What keeps it from its venue.
-    detour: Detour,
+    pub(crate) detour: Detour,
 }
 
 impl Orders {
@@ -83,6 +84,7 @@ impl Orders {
             .account(order.account, session_index)
             .ok_or(Reason::UnknownAccount)?;
         let account = &self.accounts[account_index as usize];
+        account.ask_for();
         // Long before they are used: what may have to come from memory is asked for at once, not one after the other.
         let position = self.positions.find(account_index, instrument_index);
         let book = self.own.find(session.owner, instrument_index);
@@ -94,21 +96,9 @@ impl Orders {
         }
         self.check_restrictions(instrument_index, account_index, session_index)?;
         terms.check_short_sale(account)?;
-        let is_slow_enough = session.rate.allows(now) && account.rate.allows(now) && instrument.rate.allows(now);
         let mut detour = Detour::NONE;
-        if !is_slow_enough || session.has_queued() {
+        if !instrument.rate.allows(now) || session.has_queued() {
             detour = Detour::QUEUE;
-            let rates = [
-                session.rate_and_limit(),
-                account.rate_and_limit(),
-                instrument.rate_and_limit(),
-            ];
-            self.check_queue(now, rates)?;
-        }
-        if session.orders.length() >= session.limits.max_open_orders
-            || account.exposure.open_orders >= account.limits.max_open_orders
-        {
-            return Err(Reason::MaxOpenOrders);
         }
         let mut repeat = None;
         if session.limits.repeats.orders.is_some() {
@@ -131,13 +121,20 @@ impl Orders {
         let mut need = Need::default();
         need.stake.notional = shared_units(weight.notional.0).ok_or(Reason::SharedLimit)?;
         need.stake.orders = 1;
+        let more = More {
+            side: order.side,
+            orders: 1,
+            notional: need.stake.notional,
+            lots: order.quantity.0,
+        };
+        instrument.together.check(&instrument.limits, &instrument.most, &more)?;
         let mut mark = market.unwrap_or(Price(0));
         if account.valued {
             mark = market?;
             let held = self.positions.entry_or_nothing(position);
             need.reduces = worst == 0;
-            let value = held.value_with(order.side, order.quantity.0, mark, instrument.lot_size);
-            need.stake.take_value(&value, &held.stake);
+            let value = held.value_more(order.side, order.quantity.0, mark, instrument.lot_size);
+            need.stake.add_value(&value);
         }
         if session.crosses
             && instrument.crosses
@@ -229,8 +226,7 @@ impl Orders {
     /// First stage: whether the order could trade with open ones of its owner, and what its session wants then.
     ///
     /// # Errors
-    /// [`Reason::SelfMatch`]; [`Reason::TooManyWaiting`] when it would have to wait until they are cancelled, and
-    /// [`Reason::RateLimit`] when it would have to wait for a rate as well;
+    /// [`Reason::SelfMatch`]; [`Reason::TooManyWaiting`] when it would have to wait until they are cancelled;
     /// [`Reason::OrderTableFull`] when there is no room to remember one more owner's orders.
     #[inline(always)]
     pub fn screen<'a>(&self, order: RiskChecked<'a>) -> Result<Screened<'a>, Reason> {
@@ -252,8 +248,6 @@ impl Orders {
     fn screen_own(&self, candidate: &mut Candidate<'_>, reach: Reach) -> Result<(), Reason> {
         match self.sessions[candidate.session as usize].self_match {
             SelfMatch::CancelNewest | SelfMatch::CancelBoth => Err(Reason::SelfMatch),
-            // One that waited for both could wait for own orders that came behind it.
-            SelfMatch::CancelOldest if candidate.detour.has(Detour::QUEUE) => Err(Reason::RateLimit),
             SelfMatch::CancelOldest if self.waiting.length() >= self.most_waiting => Err(Reason::TooManyWaiting),
             SelfMatch::CancelOldest => {
                 candidate.detour.add(Detour::WAIT);
@@ -267,8 +261,8 @@ impl Orders {
     /// The venue for an order: its session's route, else its account's, else its instrument's.
     ///
     /// # Errors
-    /// [`Reason::VenueDown`]; [`Reason::NoVenueSlot`]; [`Reason::VenueLacksType`], [`Reason::TooManyHeld`], and
-    /// [`Reason::RateLimit`] for one that would have to be held and queued. No other venue is taken in its place.
+    /// [`Reason::VenueDown`]; [`Reason::NoVenueSlot`]; [`Reason::VenueLacksType`], [`Reason::TooManyHeld`]. No other venue is
+    /// taken in its place.
     #[inline(always)]
     pub fn route<'a>(&self, order: Screened<'a>) -> Result<Routed<'a>, Reason> {
         let mut candidate = order.0;
@@ -392,12 +386,15 @@ impl Orders {
         };
         self.by_client_id
             .insert(order.client_order_id.0, candidate.session, slot);
-        let session = &mut self.sessions[candidate.session as usize];
+        let instrument = &mut self.instruments[candidate.instrument as usize];
+        instrument.together.open_orders += 1;
+        instrument.together.held += i128::from(candidate.need.stake.notional);
+        instrument.together.change(order.side, Claim::default(), claim);
         if !candidate.detour.has(Detour::QUEUE) {
-            self.accounts[candidate.account as usize].rate.take(now);
-            self.instruments[candidate.instrument as usize].rate.take(now);
-            session.rate.take(now);
+            instrument.rate.take(now);
         }
+        let session = &mut self.sessions[candidate.session as usize];
+        session.exposure.held += candidate.need.stake.notional;
         if let Some(repeat) = candidate.repeat {
             session.repeats.take(now, repeat);
         }
@@ -520,7 +517,8 @@ impl Routed<'_> {
         self.candidate.detour.has(Detour::WAIT)
     }
 
-    /// Whether a rate does not allow it yet: it is given to [`Orders::enqueue`].
+    /// Whether it is too fast for the rate of its instrument, or behind others of its session that are queued:
+    /// [`Orders::pace`] says what becomes of it. When that lets it pass it is given to [`Orders::enqueue`].
     #[must_use]
     pub const fn must_queue(&self) -> bool {
         self.candidate.detour.has(Detour::QUEUE)
@@ -533,7 +531,8 @@ impl Routed<'_> {
         self.candidate.detour.has(Detour::HOLD)
     }
 
-    /// What the order takes of its account's limits that span shards, rounded against the client.
+    /// What the order takes of the limits that span shards, its account's, its session's and the firm's, rounded against the
+    /// client.
     ///
     /// The caller reserves that much before it accepts the order, and refuses it with the limit's reason when it cannot.
     /// From acceptance on [`Sink::settle`](crate::Sink::settle) tells every change. Notional that traded stays reserved until
@@ -544,9 +543,13 @@ impl Routed<'_> {
     }
 
     /// Whose order it is.
+    #[inline]
     #[must_use]
-    pub const fn account(&self) -> AccountPlace {
-        AccountPlace(self.candidate.account)
+    pub const fn places(&self) -> Places {
+        Places {
+            account: AccountPlace(self.candidate.account),
+            session: SessionPlace(self.candidate.session),
+        }
     }
 }
 

@@ -62,6 +62,15 @@ pub struct AccountExposure {
     pub stake: Stake,
 }
 
+/// What a session's orders on the shard take of limits that span shards.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct SessionExposure {
+    /// As [`AccountExposure::held`].
+    pub(crate) held: i64,
+    /// As [`AccountExposure::used`].
+    pub(crate) used: i64,
+}
+
 /// What one order adds to the open side of an exposure.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Claim {
@@ -188,6 +197,43 @@ impl Exposure {
             .unwrap_or_else(|| self.large_value(buy, sell, mark, lot_size))
     }
 
+    /// What it takes more with so many lots more of this size to buy or sell, at this mark. While the price does not move, only the
+    /// side of the order is valued anew.
+    #[inline]
+    pub(crate) fn value_more(&self, side: Side, more: u64, mark: Price, lot_size: u32) -> Stake {
+        if mark == self.mark
+            && let Some(change) = self.side_more(side, more)
+        {
+            return change;
+        }
+        let mut change = Stake::NONE;
+        change.take_value(&self.value_with(side, more, mark, lot_size), &self.stake);
+        change
+    }
+
+    /// The same at the mark that it is valued at; `None` when 64 bits do not suffice.
+    #[inline]
+    fn side_more(&self, side: Side, more: u64) -> Option<Stake> {
+        let (open, plus, minus, other) = match side {
+            Side::Buy => (self.open_buy, self.bought, self.sold, self.stake.short),
+            Side::Sell => (self.open_sell, self.sold, self.bought, self.stake.long),
+        };
+        let lots = open.0.wrapping_add(more).wrapping_add(plus.0).wrapping_sub(minus.0);
+        let unit = self.mark.0.checked_mul(i64::from(self.lot_size))?;
+        let value = small_units_up(lots.cast_signed().checked_mul(unit)?)?;
+        let gross = value.max(other).max(0) - self.stake.gross;
+        let (long, short) = match side {
+            Side::Buy => (value - self.stake.long, 0),
+            Side::Sell => (0, value - self.stake.short),
+        };
+        Some(Stake {
+            gross,
+            long,
+            short,
+            ..Stake::NONE
+        })
+    }
+
     /// In 64 bits, which nearly always suffice; `None` when they do not.
     #[inline]
     fn small_value(&self, buy: u64, sell: u64, mark: Price, lot_size: u32) -> Option<Stake> {
@@ -246,11 +292,7 @@ impl Exposure {
             Side::Buy => (self.bought, self.open_buy, self.sold),
             Side::Sell => (self.sold, self.open_sell, self.bought),
         };
-        traded
-            .0
-            .saturating_add(open.0)
-            .saturating_add(more)
-            .saturating_sub(back.0)
+        worst_of(traded.0, open.0, back.0, more)
     }
 
     pub(crate) fn trade(&mut self, side: Side, lots: Quantity, price: Price) {
@@ -266,6 +308,12 @@ impl Exposure {
             }
         }
     }
+}
+
+/// Lots held when so many traded, so many are open and so many more are to come, and so many traded the other way.
+#[inline]
+pub(crate) const fn worst_of(traded: u64, open: u64, back: u64, more: u64) -> u64 {
+    traded.saturating_add(open).saturating_add(more).saturating_sub(back)
 }
 
 impl AccountExposure {

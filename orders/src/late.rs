@@ -106,13 +106,14 @@ impl Orders {
         let exposure = self.positions.entry_mut(position);
         exposure.trade(order.side, lots, price);
         exposure.mark = price;
+        let instrument = &mut self.instruments[order.instrument as usize];
+        instrument.together.trade(order.side, lots);
         let account = &mut self.accounts[order.account as usize];
         account.restake(exposure);
         let used = shared_units(lots.notional(order.weight_price, order.lot_size).0).unwrap_or(i64::MAX / 2);
-        account.exposure.used += used;
-        account.unsettled.notional += used;
+        self.release(order.places(), 0, 0, used);
         sink.report(&self.sent(exec, order.traded, status));
-        self.settle(order.account, sink);
+        self.settle(order.places(), sink);
         Ok(OrderId(order.number))
     }
 }

@@ -4,8 +4,11 @@ use crate::config::{InstrumentLimits, InstrumentState, RateAction};
 use crate::limit_table::{Limit, LimitScope};
 use crate::limit_value::{LimitError, LimitValue};
 use crate::report::Sink;
-use crate::stake::Stake;
-use crate::state::Orders;
+use crate::risk::Sizes;
+use crate::stake::{SessionPlace, SharedScope, Stake};
+use crate::state::{AccountState, Orders};
+use crate::together::Most;
+use core::ops::Range;
 use types::{InstrumentId, LimitClass, Timestamp};
 
 impl Orders {
@@ -22,6 +25,27 @@ impl Orders {
                 self.is_restricted(party, traded).map(LimitValue::Switch)
             }
             LimitScope::Trade(..) => None,
+        }
+    }
+
+    /// The limits of a scope of which some span shards, with some of them changed as [`set_limits`](Self::set_limits) would;
+    /// `None` of a scope that has none such, or when they could not be changed so.
+    #[must_use]
+    pub fn shared_scope(&self, scope: LimitScope, changes: &[(Limit, LimitValue)]) -> Option<SharedScope> {
+        let all = changes.iter().copied();
+        match scope {
+            LimitScope::Firm => self.firm.with(all).ok().map(SharedScope::Firm),
+            LimitScope::Account(id) => {
+                let place = self.account_place(id)?;
+                let limits = self.accounts[place.0 as usize].limits.with(all).ok()?;
+                Some(SharedScope::Account(place, limits))
+            }
+            LimitScope::Session(id) => {
+                let place = SessionPlace(self.session(id)?);
+                let limits = self.sessions[place.0 as usize].limits.with(all).ok()?;
+                Some(SharedScope::Session(place, limits))
+            }
+            LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Trade(..) => None,
         }
     }
 
@@ -118,14 +142,18 @@ impl Orders {
         match scope {
             LimitScope::Firm => {
                 self.firm = self.firm.with(all)?;
+                for session in &mut self.sessions {
+                    session.sizes = Sizes::of(&session.limits, &self.firm);
+                }
                 self.count_for_firm(sink);
+                self.value_positions(0..self.accounts.len(), sink);
             }
             LimitScope::Class(class) => {
                 let limits = &mut self.classes[usize::from(class.0)];
                 *limits = limits.with(all)?;
                 for instrument in self.instruments.iter_mut().filter(|one| one.class == class) {
                     instrument.limits = instrument.limits.with(instrument.following(class, changes))?;
-                    instrument.rate.change(now, instrument.limits.rate);
+                    instrument.follow_limits(now);
                 }
             }
             LimitScope::Instrument(id) => {
@@ -133,7 +161,7 @@ impl Orders {
                 let new = self.instrument_with(&self.instruments[index], changes)?;
                 let instrument = &mut self.instruments[index];
                 instrument.limits = new;
-                instrument.rate.change(now, instrument.limits.rate);
+                instrument.follow_limits(now);
                 for &(limit, value) in changes {
                     instrument.set_own(limit, value != LimitValue::OfClass);
                 }
@@ -142,14 +170,13 @@ impl Orders {
                 let index = self.any_account(id).ok_or(LimitError::UnknownScope)?;
                 let account = &mut self.accounts[index];
                 account.limits = account.limits.with(all)?;
-                account.rate.change(now, account.limits.rate);
-                self.value_positions(index, sink);
+                self.value_positions(index..index + 1, sink);
             }
             LimitScope::Session(id) => {
                 let index = self.session(id).ok_or(LimitError::UnknownScope)?;
                 let session = &mut self.sessions[index as usize];
                 session.limits = session.limits.with(all)?;
-                session.rate.change(now, session.limits.rate);
+                session.sizes = Sizes::of(&session.limits, &self.firm);
                 let is_of_repeats = |&(limit, _): &_| matches!(limit, Limit::MaxRepeats | Limit::RepeatsWithin);
                 if changes.iter().any(is_of_repeats) {
                     session.repeats.change(session.limits.repeats);
@@ -163,34 +190,35 @@ impl Orders {
         Ok(())
     }
 
-    /// Begins to value the positions of an account that has a limit by their value for the first time.
-    fn value_positions<S: Sink>(&mut self, account: usize, sink: &mut S) {
-        let state = &mut self.accounts[account];
-        if state.valued || !state.limits.are_valued() {
+    /// Begins to value the positions of those of these accounts for which there is a limit by their value for the first time.
+    fn value_positions<S: Sink>(&mut self, accounts: Range<usize>, sink: &mut S) {
+        let by_firm = self.firm.are_valued();
+        let begins = |account: &AccountState| !account.valued && (by_firm || account.limits.are_valued());
+        if !self.accounts[accounts.clone()].iter().any(begins) {
             return;
         }
-        state.valued = true;
-        let index = u32::try_from(account).expect("accounts are bounded");
-        for position in self
-            .positions
-            .entries_mut()
-            .iter_mut()
-            .filter(|one| one.account == index)
-        {
-            state.restake(position);
+        for position in self.positions.entries_mut() {
+            let account = &mut self.accounts[position.account as usize];
+            if accounts.contains(&(position.account as usize)) && begins(account) {
+                account.value_anew(position);
+            }
         }
-        self.settle(index, sink);
+        for index in accounts {
+            let account = &mut self.accounts[index];
+            account.valued |= begins(account);
+            self.settle_account(u32::try_from(index).expect("accounts are bounded"), sink);
+        }
     }
 
     /// Begins to count for the firm, when it has a limit for the first time.
     fn count_for_firm<S: Sink>(&mut self, sink: &mut S) {
-        let has_limit = self.firm.max_open_notional.is_some() || self.firm.max_open_orders.is_some();
-        if self.firm_is_counted || !has_limit {
+        if self.firm_is_counted || !self.firm.are_counted() {
             return;
         }
         self.firm_is_counted = true;
         let mut taken = Stake::NONE;
         for account in &self.accounts {
+            taken += account.exposure.stake;
             taken.notional += account.exposure.held + account.exposure.used;
             taken.orders += i64::from(account.exposure.open_orders);
         }
@@ -214,6 +242,12 @@ impl Orders {
 }
 
 impl InstrumentState {
+    /// Brings what is made of its limits up to date.
+    fn follow_limits(&mut self, now: Timestamp) {
+        self.rate = self.rate.changed(now, self.limits.rate);
+        self.most = Most::of(&self.limits);
+    }
+
     /// Whether a limit is its own, and not its class's.
     pub(crate) const fn has_own(&self, limit: Limit) -> bool {
         self.own & (1 << limit as u8) != 0

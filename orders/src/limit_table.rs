@@ -118,32 +118,32 @@ macro_rules! fields {
 }
 
 limits! {
-    MaxQuantity = 1, "max_quantity_lots", instrument.max_quantity account.max_quantity session.max_quantity;
-    MaxNotional = 2, "max_notional", instrument.max_notional account.max_notional session.max_notional;
+    MaxQuantity = 1, "max_quantity_lots", firm.max_quantity instrument.max_quantity account.max_quantity session.max_quantity;
+    MaxNotional = 2, "max_notional", firm.max_notional instrument.max_notional account.max_notional session.max_notional;
     Collar = 3, "collar", instrument.collar;
     ReferenceMaxAge = 4, "reference_max_age_ms", instrument.stale_after;
     ReferenceMissing = 5, "reference_missing", instrument.missing_reference;
     MarketOrders = 6, "market_orders", instrument.market_orders;
-    MaxOpenOrders = 7, "max_open_orders", firm.max_open_orders account.max_open_orders session.max_open_orders;
-    MaxOrdersPerSecond = 8, "max_orders_per_second", instrument.rate.per_second account.rate.per_second session.rate.per_second;
-    MaxOrdersAtOnce = 9, "max_orders_at_once", instrument.rate.at_once account.rate.at_once session.rate.at_once;
-    MaxPosition = 10, "max_position_lots", account.max_position;
-    MaxOpenNotional = 11, "max_open_notional", firm.max_open_notional account.max_open_notional;
+    MaxOpenOrders = 7, "max_open_orders", firm.max_open_orders instrument.max_open_orders account.max_open_orders session.max_open_orders;
+    MaxOrdersPerSecond = 8, "max_orders_per_second", firm.rate.per_second instrument.rate.per_second account.rate.per_second session.rate.per_second;
+    MaxOrdersAtOnce = 9, "max_orders_at_once", firm.rate.at_once instrument.rate.at_once account.rate.at_once session.rate.at_once;
+    MaxPosition = 10, "max_position_lots", instrument.max_position account.max_position;
+    MaxOpenNotional = 11, "max_open_notional", firm.max_open_notional instrument.max_open_notional account.max_open_notional session.max_open_notional;
     Reference = 12, "reference", instrument.reference;
     Restricted = 13, "restricted", instrument.restricted;
     AuctionMaxQuantity = 14, "auction_max_quantity_lots", instrument.auction.max_quantity;
     AuctionMaxNotional = 15, "auction_max_notional", instrument.auction.max_notional;
     AuctionCollar = 16, "auction_collar", instrument.auction.collar;
-    MaxLong = 17, "max_long_lots", account.max_long;
-    MaxShort = 18, "max_short_lots", account.max_short;
+    MaxLong = 17, "max_long_lots", instrument.max_long account.max_long;
+    MaxShort = 18, "max_short_lots", instrument.max_short account.max_short;
     ShortSales = 19, "short_sales", account.short_sales;
     MaxRepeats = 20, "max_repeats", session.repeats.orders;
     RepeatsWithin = 21, "repeats_within_ms", session.repeats.within;
-    MaxGross = 22, "max_gross_notional", account.max_gross;
-    MaxNet = 23, "max_net_notional", account.max_net;
-    MaxLoss = 24, "max_loss", account.max_loss;
+    MaxGross = 22, "max_gross_notional", firm.max_gross account.max_gross;
+    MaxNet = 23, "max_net_notional", firm.max_net account.max_net;
+    MaxLoss = 24, "max_loss", firm.max_loss account.max_loss;
     Book = 25, "book", instrument.book;
-    RateAction = 26, "rate_action", instrument.rate.action account.rate.action session.rate.action;
+    RateAction = 26, "rate_action", firm.rate.action instrument.rate.action account.rate.action session.rate.action;
 }
 
 impl Limit {

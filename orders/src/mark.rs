@@ -60,6 +60,6 @@ impl Orders {
         self.version += 1;
         exposure.mark = mark.price;
         self.accounts[account].restake(exposure);
-        self.settle(index, sink);
+        self.settle_account(index, sink);
     }
 }

@@ -302,6 +302,12 @@ impl Order {
         triggered: false,
     };
 
+    /// Where it counts: the indexes of its account, its session and its instrument.
+    #[inline]
+    pub(crate) const fn places(&self) -> [u32; 3] {
+        [self.account, self.session, self.instrument]
+    }
+
     /// Whether this number was given to this order, see `number.rs`.
     #[inline]
     pub(crate) const fn has_number(&self, number: u64) -> bool {

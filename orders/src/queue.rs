@@ -8,11 +8,14 @@
 //! Each session has its list; what is looked at is the first order of each, session by session, so that the work is bounded by
 //! the sessions that have any, and one that waits for a slow rate holds back no other session.
 
-use crate::config::{RateAction, RateLimit, RateQueueConfig};
+use crate::config::{RateAction, RateQueueConfig};
+use crate::detour::Detour;
 use crate::list::Links;
-use crate::rate::Rate;
+use crate::order_types::Parts;
+use crate::rate::TooFast;
 use crate::report::{ForVenue, Sink};
-use crate::state::{AccountState, Orders, SessionState};
+use crate::stake::{AccountPlace, Places, SessionPlace};
+use crate::state::{Orders, SessionState};
 use crate::{ReplaceScreened, Routed};
 use alloc::collections::VecDeque;
 use types::{Duration, NewOrder, OrderId, Reason, Timestamp, VenueId};
@@ -39,7 +42,7 @@ pub struct Queued(u32);
 pub enum QueuedVerdict {
     /// Nothing yet.
     Wait,
-    /// It goes as soon as its venue's link has room.
+    /// It goes as soon as its venue's link has room and the rates that span shards allow it.
     Send(VenueId),
     /// It is refused.
     Refuse(Reason),
@@ -75,19 +78,68 @@ impl RateQueue {
 }
 
 impl Orders {
-    /// Whether an order that a rate does not allow now, or that has queued ones of its session before it, may be queued.
+    /// What becomes of an order that comes too fast, `too_fast` for rates that span shards or for its instrument's, or that has
+    /// queued ones of its session before it: it is to be queued, or refused.
     ///
     /// # Errors
     /// [`Reason::RateLogout`] or [`Reason::RateLimit`], by the strictest action of the rates that do not allow it;
-    /// [`Reason::RateLimit`] when the queue is full.
+    /// [`Reason::RateLimit`] when the queue is full, and for one that would have to wait for own orders or be held as well.
     #[cold]
-    pub(crate) fn check_queue(&self, now: Timestamp, rates: [(&Rate, RateLimit); 3]) -> Result<(), Reason> {
-        check_actions(now, rates)?;
-        if self.queue.length < self.queue.config.orders {
-            Ok(())
-        } else {
-            Err(Reason::RateLimit)
+    pub fn pace<'a>(&self, now: Timestamp, mut order: Routed<'a>, too_fast: &TooFast) -> Result<Routed<'a>, Reason> {
+        let candidate = &mut order.candidate;
+        self.check_actions(
+            now,
+            [candidate.account, candidate.session, candidate.instrument],
+            too_fast,
+        )?;
+        if self.queue.length >= self.queue.config.orders {
+            return Err(Reason::RateLimit);
         }
+        if order.parts == Parts::CROSS {
+            // What is queued goes to its venue.
+            order.parts = Parts::NONE;
+            candidate.detour.remove(Detour::HOLD);
+        }
+        candidate.detour.remove(Detour::CROSS);
+        // One that waited for both could wait for own orders that came behind it.
+        if candidate.detour.has(Detour::WAIT) || candidate.detour.has(Detour::HOLD) {
+            return Err(Reason::RateLimit);
+        }
+        candidate.detour.add(Detour::QUEUE);
+        Ok(order)
+    }
+
+    /// What the strictest of the rates that do not allow one more order says; nothing where all that do not let it be queued.
+    ///
+    /// # Errors
+    /// [`Reason::RateLogout`]; [`Reason::RateLimit`].
+    fn check_actions(
+        &self,
+        now: Timestamp,
+        [account, session, instrument]: [u32; 3],
+        too_fast: &TooFast,
+    ) -> Result<(), Reason> {
+        let instrument = &self.instruments[instrument as usize];
+        let rates = [
+            (too_fast.firm.is_some(), self.firm.rate),
+            (too_fast.account.is_some(), self.accounts[account as usize].limits.rate),
+            (too_fast.session.is_some(), self.sessions[session as usize].limits.rate),
+            (!instrument.rate.allows(now), instrument.limits.rate),
+        ];
+        let exceeded = rates.into_iter().filter(|&(is_exceeded, _)| is_exceeded);
+        match exceeded.filter_map(|(_, limit)| limit.action).max() {
+            None | Some(RateAction::Queue) => Ok(()),
+            Some(RateAction::Reject) => Err(Reason::RateLimit),
+            Some(RateAction::Disconnect) => Err(Reason::RateLogout),
+        }
+    }
+
+    /// Why a replace that comes too fast is refused: it is never queued.
+    #[cold]
+    pub fn refuse_fast_replace(&self, now: Timestamp, replace: &ReplaceScreened, too_fast: &TooFast) -> Reason {
+        let order = self.table.order(replace.slot());
+        let verdict = self.check_actions(now, order.places(), too_fast);
+        verdict.err().unwrap_or(Reason::RateLimit)
     }
 
     /// Takes in an order that is to be queued. Gives the gateway's number of it.
@@ -162,10 +214,7 @@ impl Orders {
         if order.waits_until <= now {
             return QueuedVerdict::Refuse(Reason::RateLimit);
         }
-        let session = &self.sessions[order.session as usize].rate;
-        let account = &self.accounts[order.account as usize].rate;
-        let instrument = &self.instruments[order.instrument as usize].rate;
-        let allowed = session.allows_at().max(account.allows_at()).max(instrument.allows_at());
+        let allowed = self.instruments[order.instrument as usize].rate.allows_at();
         let until = if venue.slots.is_some_and(|slots| venue.open_orders > slots) {
             allowed.max(now + SLOT_LOOK)
         } else {
@@ -178,6 +227,22 @@ impl Orders {
         QueuedVerdict::Wait
     }
 
+    /// Whose order a queued one is.
+    #[must_use]
+    pub fn queued_places(&self, queued: Queued) -> Places {
+        let [account, session, _] = self.table.order(queued.0).places();
+        Places {
+            account: AccountPlace(account),
+            session: SessionPlace(session),
+        }
+    }
+
+    /// The rates that span shards do not allow a queued order yet.
+    pub fn keep_queued(&mut self, queued: Queued, too_fast: &TooFast) {
+        let until = self.table.order(queued.0).waits_until;
+        self.queue.due = self.queue.due.min(too_fast.until()).min(until);
+    }
+
     /// Gives the request for the venue of an order that was queued.
     pub fn send_queued(&mut self, now: Timestamp, queued: Queued) -> ForVenue<NewOrder> {
         let Queued(slot) = queued;
@@ -185,9 +250,7 @@ impl Orders {
         self.unqueue(slot);
         let order = self.table.order_mut(slot);
         (order.is_queued, order.waits_until) = (false, Timestamp::NONE);
-        self.accounts[order.account as usize].rate.take(now);
         self.instruments[order.instrument as usize].rate.take(now);
-        self.sessions[order.session as usize].rate.take(now);
         self.send_anew(now, slot)
     }
 
@@ -205,11 +268,11 @@ impl Orders {
     pub fn amend_queued<S: Sink>(&mut self, now: Timestamp, replace: ReplaceScreened, sink: &mut S) {
         let slot = replace.slot();
         let _: ForVenue<_> = self.accept_replace(now, replace);
-        let account = self.table.order(slot).account;
+        let places = self.table.order(slot).places();
         if let Some(replace) = self.table.order(slot).replace {
             self.replaced(now, slot, &replace, sink);
         }
-        self.settle(account, sink);
+        self.settle(places, sink);
     }
 
     /// Takes an order out of its session's list.
@@ -222,40 +285,11 @@ impl Orders {
     }
 }
 
-/// What the strictest of the rates that do not allow one more order says; nothing where all that do not let it be queued.
-///
-/// # Errors
-/// [`Reason::RateLogout`]; [`Reason::RateLimit`].
-pub(crate) fn check_actions(now: Timestamp, rates: [(&Rate, RateLimit); 3]) -> Result<(), Reason> {
-    let exceeded = rates.into_iter().filter(|(rate, _)| !rate.allows(now));
-    match exceeded.filter_map(|(_, limit)| limit.action).max() {
-        None | Some(RateAction::Queue) => Ok(()),
-        Some(RateAction::Reject) => Err(Reason::RateLimit),
-        Some(RateAction::Disconnect) => Err(Reason::RateLogout),
-    }
-}
-
 impl SessionState {
     /// Whether it has orders that wait for a rate.
     #[inline]
     pub(crate) const fn has_queued(&self) -> bool {
         self.queued.length() > 0
-    }
-
-    pub(crate) const fn rate_and_limit(&self) -> (&Rate, RateLimit) {
-        (&self.rate, self.limits.rate)
-    }
-}
-
-impl AccountState {
-    pub(crate) const fn rate_and_limit(&self) -> (&Rate, RateLimit) {
-        (&self.rate, self.limits.rate)
-    }
-}
-
-impl crate::config::InstrumentState {
-    pub(crate) const fn rate_and_limit(&self) -> (&Rate, RateLimit) {
-        (&self.rate, self.limits.rate)
     }
 }
 

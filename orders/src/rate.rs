@@ -1,4 +1,4 @@
-//! Most orders in a time, by session, account and instrument.
+//! Most orders in a time: of an instrument here, of the firm, an account and a session wherever they are counted for all shards.
 
 use crate::config::RateLimit;
 use types::{Duration, Timestamp};
@@ -8,18 +8,20 @@ use types::{Duration, Timestamp};
 /// One time is kept, that at which the orders taken so far would be due if each took its share of a second (the generic cell
 /// rate algorithm). It may run ahead of the clock by what is allowed at once. So a check costs a comparison, and there is no
 /// window at whose edge twice as much passes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
-    /// Nanoseconds that one order takes.
-    interval: u64,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// Nanoseconds that one order takes; 0 without a limit.
+    pub interval: u64,
     /// How far the time due may run ahead before an order, nanoseconds.
-    ahead: u64,
-    due: Timestamp,
+    pub ahead: u64,
+    /// When the orders taken so far are due.
+    pub due: Timestamp,
 }
 
 impl Rate {
     /// Nothing taken yet.
-    pub(crate) fn new(limit: RateLimit) -> Self {
+    #[must_use]
+    pub fn new(limit: RateLimit) -> Self {
         let (interval, ahead) = match (limit.per_second, limit.at_once) {
             (Some(per_second), Some(at_once)) => {
                 let interval = NANOSECONDS_A_SECOND.div_ceil(per_second.max(1).into());
@@ -34,8 +36,10 @@ impl Rate {
         }
     }
 
-    /// Puts another limit in the place of this one. The orders that were taken and whose share is not over yet count on.
-    pub(crate) fn change(&mut self, now: Timestamp, limit: RateLimit) {
+    /// The same with another limit in the place of this one. The orders that were taken and whose share is not over yet count
+    /// on.
+    #[must_use]
+    pub fn changed(&self, now: Timestamp, limit: RateLimit) -> Self {
         let new = Self::new(limit);
         let taken = match self.interval {
             0 => 0,
@@ -46,24 +50,53 @@ impl Rate {
         } else {
             now + Duration(taken.saturating_mul(new.interval))
         };
-        *self = Self { due, ..new };
+        Self { due, ..new }
     }
 
     /// Whether one more order may be taken now.
     #[inline]
-    pub(crate) const fn allows(&self, now: Timestamp) -> bool {
+    #[must_use]
+    pub const fn allows(&self, now: Timestamp) -> bool {
         self.due.since(now).0 <= self.ahead
     }
 
     /// From when on one more order may be taken.
-    pub(crate) const fn allows_at(&self) -> Timestamp {
+    #[must_use]
+    pub const fn allows_at(&self) -> Timestamp {
         Timestamp(self.due.0.saturating_sub(self.ahead))
+    }
+
+    /// When the orders are due if one more is taken.
+    #[inline]
+    #[must_use]
+    pub fn due_with_one_more(&self, now: Timestamp) -> Timestamp {
+        Timestamp(self.due.max(now).0.saturating_add(self.interval))
     }
 
     /// Takes one.
     #[inline]
     pub(crate) fn take(&mut self, now: Timestamp) {
-        self.due = Timestamp(self.due.max(now).0.saturating_add(self.interval));
+        self.due = self.due_with_one_more(now);
+    }
+}
+
+/// Which of the rates that span shards an order is too fast for: of each from when on it allows one more, or nothing where it
+/// allows it now.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TooFast {
+    /// The firm's.
+    pub firm: Option<Timestamp>,
+    /// Its account's.
+    pub account: Option<Timestamp>,
+    /// Its session's.
+    pub session: Option<Timestamp>,
+}
+
+impl TooFast {
+    /// From when on all of them allow one more.
+    pub(crate) fn until(&self) -> Timestamp {
+        let of = |rate: Option<Timestamp>| rate.unwrap_or(Timestamp::NONE);
+        of(self.firm).max(of(self.account)).max(of(self.session))
     }
 }
 
@@ -118,12 +151,12 @@ mod tests {
         const NOW: u64 = 1_000_000_000;
         let mut slow = rate(1, 10);
         assert_eq!(passed(&mut slow, [NOW; 20]), 10);
-        slow.change(Timestamp(NOW), limit(1_000, 12));
+        slow = slow.changed(Timestamp(NOW), limit(1_000, 12));
         assert_eq!(passed(&mut slow, [NOW; 20]), 2);
         assert_eq!(passed(&mut slow, [NOW + 12_000_000; 20]), 12);
-        slow.change(Timestamp(NOW + 12_000_000), limit(1, 5));
+        slow = slow.changed(Timestamp(NOW + 12_000_000), limit(1, 5));
         assert_eq!(passed(&mut slow, [NOW + 12_000_000; 20]), 0);
-        slow.change(Timestamp(NOW + 12_000_000), RateLimit::NONE);
+        slow = slow.changed(Timestamp(NOW + 12_000_000), RateLimit::NONE);
         assert_eq!(passed(&mut slow, [NOW + 12_000_000; 20]), 20);
     }
 

@@ -1,6 +1,6 @@
 //! What the order logic gives: reports for clients, requests for venues, reservations given back.
 
-use crate::stake::{AccountPlace, Stake};
+use crate::stake::{AccountPlace, SessionPlace, SessionStake, Stake};
 use types::{ExecReport, Notional, OrderId, Price, VenueId};
 
 /// A report for the client of session [`exec.session`](ExecReport::session), in the client's terms.
@@ -58,6 +58,9 @@ pub trait Sink {
 
     /// What the account takes of its limits that span shards has changed: mostly, something is free again.
     fn settle(&mut self, account: AccountPlace, change: &Stake);
+
+    /// The same of the limits of the session.
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake);
 
     /// From now on whatever accounts take counts for the firm too, and so much is taken here already.
     fn count_firm(&mut self, taken: &Stake);

@@ -2,7 +2,9 @@
 //!
 //! Nothing here changes or keeps anything. A check that cannot be evaluated refuses.
 
-use crate::config::{Collar, InstrumentState, MissingReference, ReferenceChoice, ShortSales};
+use crate::config::{
+    Collar, FirmLimits, InstrumentState, MissingReference, ReferenceChoice, SessionLimits, ShortSales,
+};
 use crate::state::{AccountState, SessionState};
 use types::{Notional, OrderTerms, OrderType, Price, Quantity, Reason, ShortSale, Side, TimeInForce, Timestamp};
 
@@ -41,6 +43,25 @@ pub(crate) struct Terms {
     pub(crate) price: Price,
     pub(crate) quantity: Quantity,
     pub(crate) extra: OrderTerms,
+}
+
+/// What an order may have by its session and the firm; the highest there is where neither has a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    max_quantity: Quantity,
+    max_notional: Notional,
+}
+
+impl Sizes {
+    /// Of these limits.
+    pub(crate) fn of(session: &SessionLimits, firm: &FirmLimits) -> Self {
+        let quantities = [session.max_quantity, firm.max_quantity];
+        let notionals = [session.max_notional, firm.max_notional];
+        Self {
+            max_quantity: quantities.into_iter().flatten().min().unwrap_or(Quantity(u64::MAX)),
+            max_notional: notionals.into_iter().flatten().min().unwrap_or(Notional(i128::MAX)),
+        }
+    }
 }
 
 /// What passed, and at which price it counts for exposure.
@@ -107,16 +128,13 @@ impl Terms {
         // First, because the product below has room for no more lots than a limit may allow.
         if self.quantity > max_quantity
             || self.quantity > account.limits.max_quantity
-            || session.limits.max_quantity.is_some_and(|max| self.quantity > max)
+            || self.quantity > session.sizes.max_quantity
         {
             return Err(Reason::MaxQuantity);
         }
         let price = self.weight_price(instrument, collar, market)?;
         let notional = self.quantity.notional(price, instrument.lot_size);
-        if notional > max_notional
-            || notional > account.limits.max_notional
-            || session.limits.max_notional.is_some_and(|max| notional > max)
-        {
+        if notional > max_notional || notional > account.limits.max_notional || notional > session.sizes.max_notional {
             return Err(Reason::MaxNotional);
         }
         Ok(Weight { price, notional })

@@ -1,11 +1,13 @@
-//! What orders and positions take of the limits of an account that span shards.
+//! What orders and positions take of the limits that span shards, of an account, of the firm and of a session.
 //!
-//! Every amount is a sum over the account's orders or positions, and whatever changes one of them changes the sum by the
-//! difference: first by what an order needs, reserved before it is accepted, later by what comes out of
-//! [`Sink::settle`](crate::Sink::settle). So each is given back exactly once, on whatever way an order ends.
+//! Every amount is a sum over orders or positions, and whatever changes one of them changes the sum by the difference: first by
+//! what an order needs, reserved before it is accepted, later by what comes out of [`Sink::settle`](crate::Sink::settle) and
+//! [`Sink::settle_session`](crate::Sink::settle_session). So each is given back exactly once, on whatever way an order ends.
 
+use crate::config::{AccountLimits, FirmLimits, SessionLimits};
 use crate::limits::VALUE_LIMIT_MAX;
 use core::ops::{AddAssign, Sub, SubAssign};
+use types::Notional;
 
 /// What is taken, or a change of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -33,9 +35,42 @@ pub struct Need {
     pub reduces: bool,
 }
 
+/// What is taken of a session's limits, or a change of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SessionStake {
+    /// Notional of open orders and of what traded this day, 1e-4.
+    pub notional: i64,
+    /// Open orders.
+    pub orders: i64,
+}
+
 /// The account's place in [`OrdersConfig::accounts`](crate::OrdersConfig::accounts).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccountPlace(pub u32);
+
+/// The session's place in [`OrdersConfig::sessions`](crate::OrdersConfig::sessions).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionPlace(pub u32);
+
+/// Whose an order is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// Its account.
+    pub account: AccountPlace,
+    /// Its session.
+    pub session: SessionPlace,
+}
+
+/// The limits of a scope of which some span shards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SharedScope {
+    /// For all orders.
+    Firm(FirmLimits),
+    /// For those of an account.
+    Account(AccountPlace, AccountLimits),
+    /// For those of a session.
+    Session(SessionPlace, SessionLimits),
+}
 
 impl Stake {
     /// Nothing.
@@ -115,6 +150,12 @@ const _: () = assert!(VALUE_LIMIT_MAX.0 < VALUE_MAX as i128 * UNIT as i128);
 pub(crate) fn units_up(notional: i128) -> i64 {
     let units = -(-notional).div_euclid(i128::from(UNIT));
     i64::try_from(units.clamp(i128::from(-VALUE_MAX), i128::from(VALUE_MAX))).unwrap_or(VALUE_MAX)
+}
+
+/// A limit in the unit of what is taken of it, rounded down as that is rounded up: never in favour of the client.
+#[must_use]
+pub const fn units_down(limit: Notional) -> i128 {
+    limit.0.div_euclid(UNIT as i128)
 }
 
 /// As [`units_up`], of what fits in 63 bits; `None` at their edge and beyond. A position is valued with every order: lifted above

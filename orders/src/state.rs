@@ -8,7 +8,7 @@ use crate::control::Stop;
 use crate::counters::Counters;
 use crate::cross::Rests;
 use crate::done::{DoneOrder, DoneOrders};
-use crate::exposure::{AccountExposure, Exposure, Positions, restaked};
+use crate::exposure::{AccountExposure, Exposure, Positions, SessionExposure, restaked};
 use crate::held::HeldOrders;
 use crate::late::LateOrders;
 use crate::limit_table::LimitScope;
@@ -25,10 +25,13 @@ use crate::rate::Rate;
 use crate::repeats::Repeats;
 use crate::report::{OrderStatus, Report, Sink};
 use crate::restricted::{Restricted, RestrictionTable};
-use crate::stake::{AccountPlace, Stake};
+use crate::risk::Sizes;
+use crate::stake::{AccountPlace, SessionPlace, SessionStake, Stake};
+use crate::together::{Most, Together};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use types::{
     AccountId, ClientOrderId, Duration, ExecId, ExecReport, InstrumentId, Notional, OrderId, SessionId, ShardId,
     Timestamp, TradingDay, VenueId,
@@ -89,11 +92,10 @@ pub struct Orders {
 /// many each of them comes from memory.
 #[repr(C, align(64))]
 pub(crate) struct AccountState {
-    pub(crate) rate: Rate,
     pub(crate) restricted: Restricted,
     pub(crate) id: AccountId,
     pub(crate) route: Option<VenueId>,
-    /// Whether one of the limits is, or was, on the value of positions.
+    /// Whether one of its limits or of the firm's is, or was, on the value of positions.
     pub(crate) valued: bool,
     pub(crate) stop: Stop,
     pub(crate) exposure: AccountExposure,
@@ -109,14 +111,18 @@ pub(crate) struct SessionState {
     /// Whether its orders may trade inside the gateway.
     pub(crate) crosses: bool,
     pub(crate) limits: SessionLimits,
+    /// Of these and the firm's.
+    pub(crate) sizes: Sizes,
     pub(crate) cancel_on_disconnect: bool,
     pub(crate) stop: Stop,
-    pub(crate) rate: Rate,
     pub(crate) repeats: Box<Repeats>,
     pub(crate) restricted: Restricted,
     pub(crate) route: Option<VenueId>,
     /// The highest number that a request of the session had this day.
     pub(crate) last_client_order_id: ClientOrderId,
+    pub(crate) exposure: SessionExposure,
+    /// What its limits that span shards have not been told of yet; nothing between two calls.
+    pub(crate) unsettled: SessionStake,
     /// Its open orders, oldest first.
     pub(crate) orders: List,
     /// Those of them that wait for a rate, oldest first.
@@ -148,14 +154,30 @@ pub(crate) enum Named<'a> {
 }
 
 impl AccountState {
+    /// Reads a word of each cache line that an order looks at, so that all that come from memory come at once. They are used in
+    /// places far apart, one behind the other.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "nobody uses it")]
+    pub(crate) fn ask_for(&self) {
+        black_box(self.exposure.open_sell_notional.0 as u64);
+        black_box(self.limits.max_quantity);
+        black_box(self.limits.max_short);
+    }
+
     /// Brings what a position of its takes of limits up to date.
     #[inline]
     pub(crate) fn restake(&mut self, exposure: &mut Exposure) {
         if self.valued {
-            let change = restaked(exposure);
-            self.exposure.stake += change;
-            self.unsettled += change;
+            self.value_anew(exposure);
         }
+    }
+
+    /// The same of one whose positions are valued from now on.
+    #[inline]
+    pub(crate) fn value_anew(&mut self, exposure: &mut Exposure) {
+        let change = restaked(exposure);
+        self.exposure.stake += change;
+        self.unsettled += change;
     }
 }
 
@@ -177,6 +199,9 @@ impl Orders {
         if config.limits().any(queues) && (queue.orders == 0 || queue.wait.0 == 0) {
             return Err(ConfigError::NoRateQueue);
         }
+        if !config.firm.are_valid() {
+            return Err(ConfigError::InvalidFirmLimit);
+        }
         let open_orders = config.capacity.open_orders as usize;
         let done_orders = config.capacity.open_orders.min(DONE_ORDERS);
         let (instruments, instrument_index) = build_instruments(config)?;
@@ -196,7 +221,7 @@ impl Orders {
             version: 0,
             firm_stop: Stop::Off,
             firm: config.firm,
-            firm_is_counted: firm_is_counted(config),
+            firm_is_counted: config.firm.are_counted(),
             classes: config.classes.clone(),
             numbers: Numbers::new(config.shard, config.capacity.open_orders),
             exec_count: 0,
@@ -380,11 +405,45 @@ impl Orders {
         self.account(id, ANY_SESSION).map(|index| index as usize)
     }
 
-    /// Tells an account's limits that span shards what has changed.
-    pub(crate) fn settle<S: Sink>(&mut self, account: u32, sink: &mut S) {
+    /// Counts that so many orders of an account, a session and an instrument end, that so much is held for orders no longer, and that so much
+    /// is used up by trades.
+    pub(crate) fn release(&mut self, [account, session, instrument]: [u32; 3], orders: u32, held: i64, used: i64) {
+        let account = &mut self.accounts[account as usize];
+        account.exposure.open_orders -= orders;
+        account.exposure.held -= held;
+        account.exposure.used += used;
+        account.unsettled.orders -= i64::from(orders);
+        account.unsettled.notional -= held - used;
+        let session = &mut self.sessions[session as usize];
+        session.exposure.held -= held;
+        session.exposure.used += used;
+        session.unsettled.orders -= i64::from(orders);
+        session.unsettled.notional -= held - used;
+        let together = &mut self.instruments[instrument as usize].together;
+        together.open_orders -= orders;
+        together.held -= i128::from(held);
+        together.used += i128::from(used);
+    }
+
+    /// Tells the limits of an account and a session that span shards what has changed.
+    pub(crate) fn settle<S: Sink>(&mut self, [account, session, _]: [u32; 3], sink: &mut S) {
+        self.settle_account(account, sink);
+        self.settle_session(session, sink);
+    }
+
+    /// Those of an account alone.
+    pub(crate) fn settle_account<S: Sink>(&mut self, account: u32, sink: &mut S) {
         let change = core::mem::take(&mut self.accounts[account as usize].unsettled);
         if change != Stake::NONE {
             sink.settle(AccountPlace(account), &change);
+        }
+    }
+
+    /// Those of a session alone.
+    pub(crate) fn settle_session<S: Sink>(&mut self, session: u32, sink: &mut S) {
+        let change = core::mem::take(&mut self.sessions[session as usize].unsettled);
+        if change != SessionStake::default() {
+            sink.settle_session(SessionPlace(session), &change);
         }
     }
 
@@ -490,12 +549,9 @@ impl Sink for Nothing {
 
     fn settle(&mut self, _: AccountPlace, _: &Stake) {}
 
-    fn count_firm(&mut self, _: &Stake) {}
-}
+    fn settle_session(&mut self, _: SessionPlace, _: &SessionStake) {}
 
-/// Whether the firm has limits, so that they are counted.
-fn firm_is_counted(config: &OrdersConfig) -> bool {
-    config.firm.max_open_notional.is_some() || config.firm.max_open_orders.is_some()
+    fn count_firm(&mut self, _: &Stake) {}
 }
 
 /// Nothing where nothing is crossed.
@@ -535,6 +591,8 @@ fn build_instruments(config: &OrdersConfig) -> Result<(Vec<InstrumentState>, Map
             own: 0,
             closed_to: 0,
             rate: Rate::new(limits.rate),
+            together: Together::default(),
+            most: Most::of(&limits),
         });
     }
     match states.iter().find(|state| !state.limits.are_valid()) {
@@ -558,9 +616,8 @@ fn build_accounts(config: &OrdersConfig) -> Result<(Vec<AccountState>, Map), Con
         states.push(AccountState {
             id: account.id,
             limits: account.limits,
-            valued: account.limits.are_valued(),
+            valued: account.limits.are_valued() || config.firm.are_valued(),
             stop: Stop::Off,
-            rate: Rate::new(account.limits.rate),
             restricted: Restricted::default(),
             route: None,
             exposure: AccountExposure::default(),
@@ -588,13 +645,15 @@ fn build_sessions(config: &OrdersConfig) -> Result<(Vec<SessionState>, Box<[u32]
             self_match: session.self_match,
             crosses: session.crossing,
             limits: session.limits,
+            sizes: Sizes::of(&session.limits, &config.firm),
             cancel_on_disconnect: session.cancel_on_disconnect,
             stop: Stop::Off,
-            rate: Rate::new(session.limits.rate),
             repeats: Box::new(Repeats::new(session.limits.repeats)),
             restricted: Restricted::default(),
             route: None,
             last_client_order_id: ClientOrderId(0),
+            exposure: SessionExposure::default(),
+            unsettled: SessionStake::default(),
             orders: List::EMPTY,
             queued: List::EMPTY,
             is_queueing: false,

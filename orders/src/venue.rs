@@ -30,7 +30,7 @@ impl Orders {
         self.version += 1;
         let result = self.find(venue, report).and_then(|slot| {
             let order_id = OrderId(self.table.order(slot).number);
-            let account = self.table.order(slot).account;
+            let places = self.table.order(slot).places();
             let result = match report.exec_type {
                 ExecType::New => self.on_new(now, slot, report, sink),
                 ExecType::Fill => self.on_fill(now, slot, report, sink),
@@ -43,7 +43,7 @@ impl Orders {
                 ExecType::Restated => self.on_restated(now, slot, report, sink),
                 ExecType::Status | ExecType::StatusEnd | ExecType::MassCancelAccepted => Err(Anomaly::Unexpected),
             };
-            self.settle(account, sink);
+            self.settle(places, sink);
             result.map(|()| order_id)
         });
         let result = match result {
@@ -206,6 +206,9 @@ impl Orders {
         let exposure = self.positions.entry_mut(position);
         exposure.trade(side, lots, price);
         exposure.mark = price;
+        self.instruments[exposure.instrument as usize]
+            .together
+            .trade(side, lots);
         self.update_claim(slot);
         sink.report(&self.sent(exec, traded, status));
     }
@@ -483,12 +486,15 @@ impl Orders {
         let order = self.table.order_mut(slot);
         let (old, new) = (order.claim, order.claim());
         order.claim = new;
-        let (side, position, account) = (order.side, order.position, order.account);
+        let (side, position) = (order.side, order.position);
+        let [account, _, instrument] = order.places();
         let exposure = self.positions.entry_mut(position);
         exposure.change(side, old, new);
         let account = &mut self.accounts[account as usize];
         account.exposure.change(side, old, new);
         account.restake(exposure);
+        let instrument = &mut self.instruments[instrument as usize];
+        instrument.together.change(side, old, new);
     }
 
     /// Corrects exposure and the own-order book after a change of price or quantity, real or pending.
@@ -506,9 +512,8 @@ impl Orders {
         let order = self.table.order_mut(slot);
         let surplus = order.held - shared_units(order.used + order.claim.notional).unwrap_or(order.held);
         order.held -= surplus;
-        let account = &mut self.accounts[order.account as usize];
-        account.exposure.held -= surplus;
-        account.unsettled.notional -= surplus;
+        let places = order.places();
+        self.release(places, 0, surplus, 0);
     }
 
     /// Ends the order in `slot`, whose last report was given: the one place where an order leaves the tables, so that
@@ -537,19 +542,17 @@ impl Orders {
         position.open_orders -= 1;
         position.change(order.side, order.claim, Claim::default());
         let account = &mut self.accounts[order.account as usize];
-        account.exposure.open_orders -= 1;
         account.exposure.change(order.side, order.claim, Claim::default());
         account.restake(position);
-        account.unsettled.orders -= 1;
-        let used = shared_units(order.used).unwrap_or(order.held);
-        account.exposure.held -= order.held;
-        account.exposure.used += used;
-        account.unsettled.notional -= order.held - used;
+        let instrument = &mut self.instruments[order.instrument as usize];
+        instrument.together.change(order.side, order.claim, Claim::default());
         self.venues[usize::from(order.venue.0)].open_orders -= 1;
-        let account = order.account;
+        let (places, held) = (order.places(), order.held);
+        let used = shared_units(order.used).unwrap_or(held);
+        self.release(places, 1, held, used);
         self.table.free(slot);
         self.counters.ended += 1;
-        self.settle(account, sink);
+        self.settle(places, sink);
     }
 
     /// Keeps an order that ends for those who ask, found by the client's number as before.

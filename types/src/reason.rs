@@ -85,7 +85,7 @@ reasons! {
     /// Risk: the kill switch is on.
     Killed = 25, "kill switch is on";
     /// Risk: a limit of the account that spans shards is used up.
-    SharedLimit = 26, "shared limit of the account is used up";
+    SharedLimit = 26, "limit of open and traded notional is used up";
     /// Risk: more orders in a time than the session or account may send.
     RateLimit = 27, "too many orders in too short a time";
     /// Risk: with its open orders the account could come to hold more in the instrument than it may.

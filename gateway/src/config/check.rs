@@ -520,14 +520,8 @@ fn account(
 ) -> Result<AccountConfig, ConfigError> {
     let of = format!("account {}", raw.id);
     let (classes, symbols) = (&raw.restricted_classes, &raw.restricted_symbols);
-    let held = |key: &str, lots: Option<u64>| {
-        let lots = if_there(format!("{of}: {key}"), lots, 1, u64::MAX)?;
-        Ok::<_, ConfigError>(lots.map(Quantity))
-    };
-    let amount = |key, text: Option<&String>| {
-        let amount = text.map(|text| amount_up_to(VALUE_LIMIT_MAX, &format!("{of}: {key}"), text));
-        amount.transpose()
-    };
+    let held = |key: &str, lots| risk::held(&format!("{of}: {key}"), lots);
+    let value = |key: &str, text| some_amount(VALUE_LIMIT_MAX, &format!("{of}: {key}"), text);
     Ok(AccountConfig {
         id: AccountId(raw.id),
         limits: AccountLimits {
@@ -541,20 +535,26 @@ fn account(
             short_sales: raw.short_sales.map_or(ShortSales::Never, Into::into),
             rate: sessions::rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
             max_open_notional: Some(notional(&format!("{of}: max_open_notional"), &raw.max_open_notional)?),
-            max_gross: amount("max_gross_notional", raw.max_gross_notional.as_ref())?,
-            max_net: amount("max_net_notional", raw.max_net_notional.as_ref())?,
-            max_loss: amount("max_loss", raw.max_loss.as_ref())?,
+            max_gross: value("max_gross_notional", raw.max_gross_notional.as_ref())?,
+            max_net: value("max_net_notional", raw.max_net_notional.as_ref())?,
+            max_loss: value("max_loss", raw.max_loss.as_ref())?,
         },
         restrictions: risk::restrictions(&of, classes, symbols, &raw_risk.classes, instruments, shard)?,
     })
 }
 
 fn firm(raw: &raw::Firm) -> Result<FirmLimits, ConfigError> {
-    let max_open_notional = raw.max_open_notional.as_ref();
-    let max_open_notional = max_open_notional.map(|text| notional("risk.firm.max_open_notional", text));
+    let of = "risk.firm";
+    let amount = |max, key: &str, text| some_amount(max, &format!("{of}.{key}"), text);
     Ok(FirmLimits {
-        max_open_notional: max_open_notional.transpose()?,
-        max_open_orders: if_there("risk.firm.max_open_orders", raw.max_open_orders, 1, u32::MAX)?,
+        max_quantity: risk::some_lots(&format!("{of}.max_quantity_lots"), raw.max_quantity_lots)?,
+        max_notional: amount(NOTIONAL_MAX, "max_notional", raw.max_notional.as_ref())?,
+        max_open_notional: amount(NOTIONAL_MAX, "max_open_notional", raw.max_open_notional.as_ref())?,
+        max_open_orders: if_there(format!("{of}.max_open_orders"), raw.max_open_orders, 1, u32::MAX)?,
+        max_gross: amount(VALUE_LIMIT_MAX, "max_gross_notional", raw.max_gross_notional.as_ref())?,
+        max_net: amount(VALUE_LIMIT_MAX, "max_net_notional", raw.max_net_notional.as_ref())?,
+        max_loss: amount(VALUE_LIMIT_MAX, "max_loss", raw.max_loss.as_ref())?,
+        rate: sessions::rate(of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
     })
 }
 
@@ -600,6 +600,15 @@ fn amount_up_to(max: Notional, key: &str, text: &str) -> Result<Notional, Config
             "{key} = \"{text}\" is no amount; write units, such as \"1000000\" or \"250000.50\""
         ))),
     }
+}
+
+/// The same, which may be left out.
+pub(super) fn some_notional(key: &str, text: Option<&String>) -> Result<Option<Notional>, ConfigError> {
+    some_amount(NOTIONAL_MAX, key, text)
+}
+
+fn some_amount(max: Notional, key: &str, text: Option<&String>) -> Result<Option<Notional>, ConfigError> {
+    text.map(|text| amount_up_to(max, key, text)).transpose()
 }
 
 fn order_venue(raw: &raw::Venue, shard: ShardId) -> orders::VenueConfig {

@@ -44,9 +44,10 @@ impl Config {
             all.push((limit, count, accounts.len(), "accounts"));
         }
         let sessions: Vec<_> = orders.sessions.iter().map(|session| &session.limits).collect();
-        let of_sessions: [Test<SessionLimits>; 3] = [
+        let of_sessions: [Test<SessionLimits>; 4] = [
             ("rate limit", |limits| limits.rate.per_second.is_none()),
             ("limit of repeated orders", |limits| limits.repeats.orders.is_none()),
+            ("limit of open notional", |limits| limits.max_open_notional.is_none()),
             ("limit of one order's size", |limits| {
                 limits.max_quantity.is_none() || limits.max_notional.is_none()
             }),
@@ -55,10 +56,15 @@ impl Config {
             let count = sessions.iter().filter(|limits| is_left_out(limits)).count();
             all.push((limit, count, sessions.len(), "sessions"));
         }
-        let of_classes: [Test<InstrumentLimits>; 4] = [
+        let of_classes: [Test<InstrumentLimits>; 7] = [
             ("collar", |limits| limits.collar.is_none()),
             ("limit by the book", |limits| limits.book.is_none()),
             ("rate limit", |limits| limits.rate.per_second.is_none()),
+            ("limit of open orders", |limits| limits.max_open_orders.is_none()),
+            ("limit of open notional", |limits| limits.max_open_notional.is_none()),
+            ("position limit", |limits| {
+                limits.max_position.is_none() && (limits.max_long.is_none() || limits.max_short.is_none())
+            }),
             ("limits of auctions", |limits| limits.auction == AuctionLimits::NONE),
         ];
         for (limit, is_left_out) in of_classes {
@@ -73,8 +79,16 @@ impl Config {
             "venues",
         ));
         let firm = [
+            (
+                "limit of one order's size",
+                orders.firm.max_quantity.is_none() || orders.firm.max_notional.is_none(),
+            ),
             ("limit of open notional", orders.firm.max_open_notional.is_none()),
             ("limit of open orders", orders.firm.max_open_orders.is_none()),
+            ("gross position limit", orders.firm.max_gross.is_none()),
+            ("net position limit", orders.firm.max_net.is_none()),
+            ("loss limit", orders.firm.max_loss.is_none()),
+            ("rate limit", orders.firm.rate.per_second.is_none()),
         ];
         for (limit, is_left_out) in firm {
             all.push((limit, usize::from(is_left_out), 1, "firm"));

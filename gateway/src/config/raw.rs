@@ -238,6 +238,7 @@ pub(super) struct Session {
     #[serde(default)]
     pub(super) crossing: bool,
     pub(super) max_open_orders: u32,
+    pub(super) max_open_notional: Option<String>,
     pub(super) max_quantity_lots: Option<u64>,
     pub(super) max_notional: Option<String>,
     pub(super) max_orders_per_second: Option<u32>,
@@ -376,8 +377,16 @@ pub(super) struct RateQueue {
 #[derive(Deserialize, Default, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Firm {
+    pub(super) max_quantity_lots: Option<u64>,
+    pub(super) max_notional: Option<String>,
     pub(super) max_open_notional: Option<String>,
     pub(super) max_open_orders: Option<u32>,
+    pub(super) max_gross_notional: Option<String>,
+    pub(super) max_net_notional: Option<String>,
+    pub(super) max_loss: Option<String>,
+    pub(super) max_orders_per_second: Option<u32>,
+    pub(super) max_orders_at_once: Option<u32>,
+    pub(super) rate_action: Option<risk::RateActionName>,
 }
 
 /// `[risk.classes.NAME]`. Every limit but those of the last lines is explicit.
@@ -396,6 +405,11 @@ pub(super) struct LimitClass {
     pub(super) auction_max_notional: Option<String>,
     pub(super) auction_collar: Option<Collar>,
     pub(super) book: Option<Book>,
+    pub(super) max_open_orders: Option<u32>,
+    pub(super) max_open_notional: Option<String>,
+    pub(super) max_position_lots: Option<u64>,
+    pub(super) max_long_lots: Option<u64>,
+    pub(super) max_short_lots: Option<u64>,
     pub(super) max_orders_per_second: Option<u32>,
     pub(super) max_orders_at_once: Option<u32>,
     pub(super) rate_action: Option<risk::RateActionName>,

@@ -1,7 +1,7 @@
 //! Limits as they are written, and what accounts and sessions may not trade.
 
-use super::check::notional;
-use super::range::in_range;
+use super::check::{notional, some_notional};
+use super::range::{if_there, in_range};
 use super::sessions::rate;
 use super::{ConfigError, raw};
 use orders::{
@@ -50,8 +50,8 @@ pub(super) enum RateActionName {
 /// The limits of a class.
 pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimits, ConfigError> {
     let of = format!("risk.classes.{name}");
-    let auction_notional = raw.auction_max_notional.as_ref();
-    let auction_notional = auction_notional.map(|text| notional(&format!("{of}.auction_max_notional"), text));
+    let amount = |key: &str, text| some_notional(&format!("{of}.{key}"), text);
+    let held = |key: &str, lots| held(&format!("{of}.{key}"), lots);
     Ok(InstrumentLimits {
         max_quantity: lots(&format!("{of}.max_quantity_lots"), raw.max_quantity_lots)?,
         max_notional: notional(&format!("{of}.max_notional"), &raw.max_notional)?,
@@ -80,13 +80,18 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
         market_orders: raw.market_orders,
         restricted: raw.restricted.unwrap_or(false),
         auction: AuctionLimits {
-            max_quantity: raw
-                .auction_max_quantity_lots
-                .map(|most| lots(&format!("{of}.auction_max_quantity_lots"), most))
-                .transpose()?,
-            max_notional: auction_notional.transpose()?,
+            max_quantity: some_lots(
+                &format!("{of}.auction_max_quantity_lots"),
+                raw.auction_max_quantity_lots,
+            )?,
+            max_notional: amount("auction_max_notional", raw.auction_max_notional.as_ref())?,
             collar: raw.auction_collar.as_ref().map(raw::Collar::width),
         },
+        max_open_orders: if_there(format!("{of}.max_open_orders"), raw.max_open_orders, 1, u32::MAX)?,
+        max_open_notional: amount("max_open_notional", raw.max_open_notional.as_ref())?,
+        max_position: held("max_position_lots", raw.max_position_lots)?,
+        max_long: held("max_long_lots", raw.max_long_lots)?,
+        max_short: raw.max_short_lots.map(Quantity),
         rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
     })
 }
@@ -94,6 +99,17 @@ pub(super) fn limits(name: &str, raw: &raw::LimitClass) -> Result<InstrumentLimi
 /// The most lots of one order.
 pub(super) fn lots(key: &str, lots: u64) -> Result<Quantity, ConfigError> {
     in_range(key, lots, 1, QUANTITY_MAX).map(Quantity)
+}
+
+/// The same, which may be left out.
+pub(super) fn some_lots(key: &str, lots: Option<u64>) -> Result<Option<Quantity>, ConfigError> {
+    lots.map(|most| self::lots(key, most)).transpose()
+}
+
+/// The most lots held, which may be left out.
+pub(super) fn held(key: &str, lots: Option<u64>) -> Result<Option<Quantity>, ConfigError> {
+    let lots = if_there(key, lots, 1, u64::MAX)?;
+    Ok(lots.map(Quantity))
 }
 
 /// What an account or a session may not trade on `shard`.

@@ -1,6 +1,6 @@
 //! The sessions of a config: templates become their instances, and each session is checked.
 
-use super::check::notional;
+use super::check::some_notional;
 use super::range::{if_there, in_range};
 use super::risk::RateActionName;
 use super::{
@@ -104,8 +104,7 @@ pub(super) fn orders(
     shard: ShardId,
 ) -> Result<orders::SessionConfig, ConfigError> {
     let of = format!("session {}", raw.id);
-    let max_notional = raw.max_notional.as_ref();
-    let max_notional = max_notional.map(|text| notional(&format!("{of}: max_notional"), text));
+    let amount = |key: &str, text| some_notional(&format!("{of}: {key}"), text);
     let (classes, symbols) = (&raw.restricted_classes, &raw.restricted_symbols);
     Ok(orders::SessionConfig {
         id: SessionId(raw.id),
@@ -121,11 +120,9 @@ pub(super) fn orders(
         cancel_on_disconnect: raw.cancel_on_disconnect,
         limits: SessionLimits {
             max_open_orders: in_range(format!("{of}: max_open_orders"), raw.max_open_orders, 1, u32::MAX)?,
-            max_quantity: raw
-                .max_quantity_lots
-                .map(|most| risk::lots(&format!("{of}: max_quantity_lots"), most))
-                .transpose()?,
-            max_notional: max_notional.transpose()?,
+            max_open_notional: amount("max_open_notional", raw.max_open_notional.as_ref())?,
+            max_quantity: risk::some_lots(&format!("{of}: max_quantity_lots"), raw.max_quantity_lots)?,
+            max_notional: amount("max_notional", raw.max_notional.as_ref())?,
             rate: rate(&of, raw.max_orders_per_second, raw.max_orders_at_once, raw.rate_action)?,
             repeats: repeats(&of, raw.max_repeats, raw.repeats_within_ms)?,
         },

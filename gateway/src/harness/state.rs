@@ -24,7 +24,7 @@ impl Harness {
     pub fn replayed_state(config: &Config) -> Result<Vec<String>, ReplayError> {
         let directory = config.journal.of_shard(ShardId(0)).directory;
         let mut reader = JournalReader::open(&directory).map_err(ReplayError::Read)?;
-        let mut shared = SharedLimits::new(&config.orders[0]);
+        let mut shared = SharedLimits::new(&config.orders[0], config.shards.len());
         let recovered = Recovered::replay(config, ShardId(0), &mut reader, &mut shared)?;
         Ok(state(&recovered.shard, &shared, config))
     }

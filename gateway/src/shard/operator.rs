@@ -124,7 +124,7 @@ impl Shard {
         } else {
             self.changes.forget(scope, limit);
         }
-        self.share_limit(scope, limit, value, effects);
+        self.share_limits(now, scope, effects);
         Ok(())
     }
 
@@ -143,8 +143,8 @@ impl Shard {
         }
         for &(limit, value) in changes {
             self.changes.follow_config(scope, limit, value);
-            self.share_limit(scope, limit, value, effects);
         }
+        self.share_limits(now, scope, effects);
     }
 
     fn change_limits<E: Effects>(
@@ -165,14 +165,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Tells a limit that spans shards where they are held. The first shard alone does: others that are behind would turn it
-    /// back.
-    fn share_limit<E: Effects>(&self, scope: LimitScope, limit: Limit, value: LimitValue, effects: &mut E) {
-        match scope {
-            _ if self.id != ShardId(0) => {}
-            LimitScope::Firm => effects.limit_shared(None, limit, value),
-            LimitScope::Account(id) => effects.limit_shared(self.orders.account_place(id), limit, value),
-            LimitScope::Class(_) | LimitScope::Instrument(_) | LimitScope::Session(_) | LimitScope::Trade(..) => {}
+    /// Tells the limits of a scope that span shards where they are held. The first shard alone does: others that are behind
+    /// would turn them back.
+    fn share_limits<E: Effects>(&self, now: Timestamp, scope: LimitScope, effects: &mut E) {
+        if self.id == ShardId(0)
+            && let Some(limits) = self.orders.shared_scope(scope, &[])
+        {
+            effects.limit_shared(now, &limits);
         }
     }
 
@@ -295,7 +294,7 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use orders::{AccountPlace, Party, Report, Sink, Stake, Traded};
+    use orders::{AccountPlace, Party, Report, SessionPlace, SessionStake, Sink, Stake, Traded};
     use std::path::Path;
 
     /// Nothing is open, so nothing comes out.
@@ -305,6 +304,8 @@ mod tests {
         fn report(&mut self, _: &Report) {}
 
         fn settle(&mut self, _: AccountPlace, _: &Stake) {}
+
+        fn settle_session(&mut self, _: SessionPlace, _: &SessionStake) {}
 
         fn count_firm(&mut self, _: &Stake) {}
     }

@@ -117,6 +117,10 @@ impl Shard {
                         self.stalled |= venue_bit(venue);
                         continue;
                     }
+                    if let Err(too_fast) = effects.take_rates(now, self.orders.queued_places(queued)) {
+                        self.orders.keep_queued(queued, &too_fast);
+                        continue;
+                    }
                     let out = self.orders.send_queued(now, queued);
                     send_kept(&out, effects);
                 }

@@ -22,7 +22,8 @@ listen = \"127.0.0.1:7110\"
 request = \"127.0.0.1:7100\"
 [capacity]";
 
-const ACCOUNTS: &str = "[[accounts]]
+/// Two accounts in the place of one.
+pub(crate) const ACCOUNTS: &str = "[[accounts]]
 id = 2
 max_quantity_lots = 1_000
 max_notional = \"1000000\"

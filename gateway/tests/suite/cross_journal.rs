@@ -235,7 +235,10 @@ fn is_output(entry: &Entry) -> bool {
 }
 
 fn is_answer(entry: &Entry) -> bool {
-    matches!(Kind::from_u16(entry.0), Some(Kind::Refusal | Kind::ReferencePrice))
+    matches!(
+        Kind::from_u16(entry.0),
+        Some(Kind::Refusal | Kind::TooFast | Kind::ReferencePrice)
+    )
 }
 
 /// Trades inside, and outputs that were cut off and made again.

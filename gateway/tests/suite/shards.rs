@@ -1,13 +1,14 @@
 //! One shard of two, the other shard's ends of the rings in the test's hands: what is told it, and in which order.
 
-use crate::cross::{buys, crossing_with, sells, told};
+use crate::cross::{ACCOUNTS, buys, crossing_with, sells, told};
 use crate::first_stage::assert_replays;
 use crate::fix::field;
 use crate::fixture::*;
 use gateway::harness::Told;
+use orders::{AccountPlace, Need, Places, SessionPlace, SessionStake, Stake};
 use types::{
-    AccountId, CancelOrder, ClientOrderId, ExecType, InstrumentId, MassCancel, NewOrder, Price, Quantity, Reason,
-    ReplaceOrder, Request, SessionId, ShardId, Side,
+    AccountId, CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, MassCancel, NewOrder, Price, Quantity,
+    Reason, ReplaceOrder, Request, SessionId, ShardId, Side,
 };
 
 const OTHER: ShardId = ShardId(1);
@@ -299,6 +300,149 @@ fn a_ring_without_room_for_the_reports_of_a_trade_lets_none_happen() {
         [fixture.held_by(1), fixture.held_by(2)],
         [[0, 10, 0, 10], [10, 0, 0, 0]]
     );
+    fixture.shard.shard().orders().audit().expect("all is counted");
+    assert_replays(fixture);
+}
+
+/// Two shards, and nothing is crossed.
+fn plain_two_shards(more: &[(&str, &str)]) -> Fixture {
+    let session = PARTS_OF_TWO[2].1.replace("crossing = true\n", "");
+    let mut parts = vec![("[[accounts]]\nid = 1\n", ACCOUNTS)];
+    parts.extend(PARTS_OF_TWO);
+    parts[3].1 = &session;
+    parts.extend(more);
+    Fixture::changed(&parts)
+}
+
+/// Of the native session and its account.
+fn places(fixture: &Fixture) -> Places {
+    let orders = &fixture.config.orders[0];
+    let account = orders.accounts.iter().position(|account| account.id == buy(1).account);
+    let session = orders.sessions.iter().position(|session| session.id == NATIVE);
+    let place = |place: Option<usize>| u32::try_from(place.expect("it is there")).expect("a few");
+    Places {
+        account: AccountPlace(place(account)),
+        session: SessionPlace(place(session)),
+    }
+}
+
+fn pass(fixture: &mut Fixture, ms: u64) {
+    fixture.now = fixture.now + Duration::from_millis(ms);
+    fixture.shard.set_now(fixture.now);
+    while fixture.shard.turn() {}
+}
+
+fn reasons(fixture: &mut Fixture, order: NewOrder) -> Vec<Reason> {
+    let reports = fixture.native(&Request::New(order));
+    reports.iter().map(|report| report.reason).collect()
+}
+
+/// What the other shard sends for the session, or for another one of its account, counts here.
+#[test]
+fn rates_are_of_all_shards_together() {
+    const QUEUE: &str = "[risk.rate_queue]\norders = 3\nwait_ms = 9_000\n[capacity]";
+    let of_session = "user = \"trader\"\n";
+    let of_account = "max_open_notional = \"1000000\"\n";
+    for before in [of_session, of_account] {
+        for action in ["reject", "queue"] {
+            let rate =
+                format!("{before}max_orders_per_second = 10\nmax_orders_at_once = 3\nrate_action = \"{action}\"\n");
+            let mut fixture = plain_two_shards(&[(before, &rate), ("[capacity]", QUEUE)]);
+            let (places, now) = (places(&fixture), fixture.now);
+            // Here goes one, there go two, and that is all.
+            assert_eq!(reasons(&mut fixture, buy(1)), []);
+            for _ in 0..2 {
+                assert_eq!(fixture.shard.shared().take_rates(now, places), Ok(()));
+            }
+            let sent = fixture.sent().0;
+            let fourth = reasons(&mut fixture, buy(2));
+            assert_eq!(fixture.sent().0, sent);
+            if action == "reject" {
+                assert_eq!(fourth, [Reason::RateLimit]);
+                pass(&mut fixture, 100);
+                assert_eq!(reasons(&mut fixture, buy(3)), []);
+                assert_eq!(fixture.sent().0, sent + 1);
+            } else {
+                assert_eq!(fourth, []);
+                // The other shard is there first.
+                let now = fixture.now + Duration::from_millis(100);
+                assert_eq!(fixture.shard.shared().take_rates(now, places), Ok(()));
+                pass(&mut fixture, 100);
+                assert_eq!(fixture.sent().0, sent);
+                pass(&mut fixture, 99);
+                assert_eq!(fixture.sent().0, sent);
+                pass(&mut fixture, 1);
+                assert_eq!(fixture.sent().0, sent + 1);
+            }
+            fixture.shard.shard().orders().audit().expect("all is counted");
+            assert_replays(fixture);
+        }
+    }
+}
+
+/// A shard that starts again does not know what the others had sent: the last order has used up the rate.
+#[test]
+fn a_restart_gives_no_session_more_than_its_rate() {
+    let rate = "user = \"trader\"\nmax_orders_per_second = 1\nmax_orders_at_once = 30\nrate_action = \"reject\"\n";
+    let rate = ("user = \"trader\"\n", rate);
+    for (mut fixture, left) in [(plain_two_shards(&[rate]), 0), (Fixture::changed(&[rate]), 28)] {
+        for number in 1..=2 {
+            assert_eq!(reasons(&mut fixture, buy(number)), []);
+        }
+        let last = fixture.now;
+        let fixture = fixture.restart();
+        let places = places(&fixture);
+        let taken = (0..40).filter(|_| fixture.shard.shared().take_rates(last, places).is_ok());
+        assert_eq!(taken.count(), left);
+    }
+}
+
+#[test]
+fn open_orders_and_notional_of_a_session_are_those_of_all_shards_together() {
+    let limits = "max_open_orders = 3\nmax_open_notional = \"5000\"\n";
+    let before = "owner = 2\nmax_open_orders = 100\n";
+    let mut fixture = plain_two_shards(&[(before, &format!("owner = 2\n{limits}"))]);
+    let places = places(&fixture);
+    let elsewhere = |notional, orders| Need {
+        stake: Stake {
+            notional,
+            orders,
+            ..Stake::NONE
+        },
+        reduces: false,
+    };
+    // A lot at 100 is 100; in 1e-4.
+    let lots = |number, count| NewOrder {
+        quantity: Quantity(count),
+        ..buy(number)
+    };
+    fixture
+        .shard
+        .shared()
+        .reserve(places, &elsewhere(0, 2))
+        .expect("two are open there");
+    assert_eq!(reasons(&mut fixture, lots(1, 1)), []);
+    assert_eq!(reasons(&mut fixture, lots(2, 1)), [Reason::MaxOpenOrders]);
+    let ended = SessionStake {
+        notional: 0,
+        orders: -2,
+    };
+    fixture.shard.shared().settle_session(places.session, &ended);
+    assert_eq!(reasons(&mut fixture, lots(3, 1)), []);
+    let notional = 48 * 100 * 10_000;
+    fixture
+        .shard
+        .shared()
+        .reserve(places, &elsewhere(notional, 0))
+        .expect("so much is open there");
+    assert_eq!(reasons(&mut fixture, lots(4, 1)), [Reason::SharedLimit]);
+    let ended = SessionStake {
+        notional: -notional,
+        orders: 0,
+    };
+    fixture.shard.shared().settle_session(places.session, &ended);
+    assert_eq!(reasons(&mut fixture, lots(5, 48)), []);
+    assert_eq!(reasons(&mut fixture, lots(6, 1)), [Reason::SharedLimit]);
     fixture.shard.shard().orders().audit().expect("all is counted");
     assert_replays(fixture);
 }

@@ -6,8 +6,8 @@ use orders::{
     RateAction, RateLimit, Reference, ReferenceChoice, RepeatLimit, ShortSales,
 };
 use types::{
-    ClientOrderId, Duration, LimitClass, NewOrder, Notional, OrderTerms, OrderType, Price, Quantity, Reason,
-    ReplaceOrder, ShortSale, Side, TimeInForce, Timestamp,
+    ClientOrderId, Duration, ExecType, LimitClass, NewOrder, Notional, OrderTerms, OrderType, Price, Quantity, Reason,
+    ReplaceOrder, ShortSale, Side, TimeInForce, Timestamp, TradingDay,
 };
 
 /// What the firm says to an order when its config was changed.
@@ -240,7 +240,7 @@ fn an_instrument_has_a_rate_for_all_who_trade_it() {
     accepted(&mut orders, &by(2, SHARED, 1));
     let third = by(1, PLAIN, 1);
     assert_eq!(enter(&mut orders, &third, &REFERENCE).err(), Some(Reason::RateLimit));
-    let change = orders.check_replace(NOW, &replace_of(&new_order(1), 2, 99, 10), &REFERENCE);
+    let change = replace(&mut orders, &replace_of(&new_order(1), 2, 99, 10));
     assert_eq!(change.err(), Some(Reason::RateLimit));
     let beta = NewOrder {
         instrument: BETA,
@@ -249,10 +249,76 @@ fn an_instrument_has_a_rate_for_all_who_trade_it() {
     accepted(&mut orders, &beta);
     let next = by(1, PLAIN, 2);
     let share = NOW + Duration::from_millis(100);
-    let early = orders.check_risk(Timestamp(share.0 - 1), &next, &REFERENCE);
-    assert_eq!(early.err(), Some(Reason::RateLimit));
-    assert!(orders.check_risk(share, &next, &REFERENCE).is_ok());
+    for (time, is_fast) in [(Timestamp(share.0 - 1), true), (share, false)] {
+        let checked = orders.check_risk(time, &next, &REFERENCE).unwrap();
+        let routed = orders.route(orders.screen(checked).unwrap()).unwrap();
+        assert_eq!(routed.must_queue(), is_fast);
+    }
     assert!(cancel(&mut orders, &cancel_of(&new_order(1), 3)).is_ok());
+}
+
+/// Two accounts of two sessions; each limit is used fully by both, and one more is refused until something ends.
+#[test]
+fn all_accounts_together_have_limits_in_an_instrument() {
+    let alpha = LimitScope::Instrument(ALPHA);
+    let amount = |units: i128| LimitValue::Amount(Notional(units * i128::from(Price::UNIT)));
+    let ticks = |side| if side == Side::Buy { 100 } else { 110 };
+    let by = |session: usize, account, id, side, count| NewOrder {
+        session: SESSIONS[session],
+        account,
+        side,
+        quantity: Quantity(count),
+        ..at(new_order(id), ticks(side))
+    };
+    let (buy, sell) = (Side::Buy, Side::Sell);
+    for (limit, value, side, reason) in [
+        (Limit::MaxOpenOrders, LimitValue::Count(2), buy, Reason::MaxOpenOrders),
+        // A lot is 100 units at 1.00.
+        (Limit::MaxOpenNotional, amount(1_000), buy, Reason::SharedLimit),
+        (Limit::MaxOpenNotional, amount(1_100), sell, Reason::SharedLimit),
+        (Limit::MaxLong, LimitValue::Count(10), buy, Reason::LongLimit),
+        (Limit::MaxShort, LimitValue::Count(10), sell, Reason::ShortLimit),
+        (Limit::MaxPosition, LimitValue::Count(10), buy, Reason::PositionLimit),
+        (Limit::MaxPosition, LimitValue::Count(10), sell, Reason::PositionLimit),
+    ] {
+        let mut orders = orders();
+        set_limit(&mut orders, alpha, limit, value).unwrap();
+        let first = accepted(&mut orders, &by(0, PLAIN, 1, side, 4));
+        accepted(&mut orders, &by(2, SHARED, 1, side, 6));
+        let one_more = |id| by(1, PLAIN, id, side, 1);
+        assert_eq!(
+            enter(&mut orders, &one_more(1), &REFERENCE).err(),
+            Some(reason),
+            "{limit:?}"
+        );
+        // What traded still counts, but for open orders; what is cancelled does not.
+        let reports = on_report(&mut orders, &fill(&first, first.request.client_order_id, 100, 3)).unwrap();
+        assert_eq!(reports.len(), 1);
+        let canceled = venue_report(&first, ExecType::Canceled, first.request.client_order_id);
+        on_report(&mut orders, &canceled).unwrap();
+        accepted(&mut orders, &one_more(1));
+        assert_eq!(
+            enter(&mut orders, &one_more(2), &REFERENCE).err(),
+            Some(reason),
+            "{limit:?}"
+        );
+        if limit != Limit::MaxOpenOrders {
+            let raised = replace(&mut orders, &replace_of(&by(2, SHARED, 1, side, 6), 2, ticks(side), 7));
+            assert_eq!(raised.err(), Some(reason), "{limit:?}");
+        }
+        let beta = NewOrder {
+            instrument: BETA,
+            ..by(3, PLAIN, 1, buy, 1)
+        };
+        accepted(&mut orders, &beta);
+        orders.on_day_roll(NOW, TradingDay(1), &mut Outputs::default());
+        orders.audit().unwrap();
+        accepted(&mut orders, &by(0, PLAIN, 1, side, 10));
+        set_limit(&mut orders, alpha, limit, LimitValue::None).unwrap();
+        for id in 1..=2 {
+            accepted(&mut orders, &one_more(id));
+        }
+    }
 }
 
 #[test]

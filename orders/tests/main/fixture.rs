@@ -4,8 +4,8 @@ use orders::{
     AccountConfig, AccountLimits, AccountPlace, Anomaly, AuctionLimits, Capacity, Collar, CrossingConfig, FirmLimits,
     ForVenue, Handling, InstrumentLimits, Limit, LimitError, LimitScope, LimitValue, MissingReference, NOTIONAL_MAX,
     OrderTypes, Orders, OrdersConfig, RateLimit, RateQueueConfig, Reference, ReferenceChoice, RepeatLimit, Report,
-    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, ShortSales, Sink, Stake, VALUE_LIMIT_MAX,
-    VenueConfig,
+    Restrictions, Route, RouteKey, SelfMatch, SessionConfig, SessionLimits, SessionPlace, SessionStake, ShortSales,
+    Sink, Stake, TooFast, VALUE_LIMIT_MAX, VenueConfig,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecId, ExecReport, ExecType, Instrument, InstrumentId,
@@ -35,15 +35,13 @@ pub(crate) const BETA: InstrumentId = InstrumentId(7);
 /// Has a limit that spans shards.
 pub(crate) const SHARED: AccountId = AccountId(5001);
 pub(crate) const PLAIN: AccountId = AccountId(5002);
-/// May have only 2 open orders of at most 20 lots and 500 units of notional, and hold 25 lots of an instrument.
+/// May have orders of at most 20 lots and 500 units of notional, and hold 25 lots of an instrument.
 pub(crate) const TIGHT: AccountId = AccountId(5003);
 
 /// Sessions 1 and 2 have one owner; 2 keeps its orders when it is lost. Session 3 is another owner's, and 4 is that owner's
 /// too and goes to venue 1 with everything.
 pub(crate) const SESSIONS: [SessionId; 4] = [SessionId(1), SessionId(2), SessionId(3), SessionId(40)];
 pub(crate) const OWNERS: [u32; 4] = [1, 1, 2, 2];
-pub(crate) const SESSION_OPEN_ORDERS: u32 = 6;
-pub(crate) const TIGHT_OPEN_ORDERS: u32 = 2;
 /// Lots in an instrument.
 pub(crate) const TIGHT_POSITION: u64 = 25;
 
@@ -54,11 +52,6 @@ pub(crate) const REFERENCE: Reference = Reference {
     bid: Price(99 * TICK),
     offer: Price(101 * TICK),
     time: NOW,
-};
-
-const NO_FIRM_LIMITS: FirmLimits = FirmLimits {
-    max_open_notional: None,
-    max_open_orders: None,
 };
 
 pub(crate) fn config() -> OrdersConfig {
@@ -98,7 +91,8 @@ pub(crate) fn config() -> OrdersConfig {
         crossing: false,
         cancel_on_disconnect,
         limits: SessionLimits {
-            max_open_orders: SESSION_OPEN_ORDERS,
+            max_open_orders: 6,
+            max_open_notional: None,
             max_quantity: None,
             max_notional: None,
             rate: RateLimit::NONE,
@@ -119,6 +113,11 @@ pub(crate) fn config() -> OrdersConfig {
         missing_reference: MissingReference::Refuse,
         market_orders: true,
         restricted: false,
+        max_open_orders: None,
+        max_open_notional: None,
+        max_position: None,
+        max_long: None,
+        max_short: None,
         auction: AuctionLimits::NONE,
         rate: RateLimit::NONE,
     };
@@ -132,12 +131,12 @@ pub(crate) fn config() -> OrdersConfig {
         shard: ShardId(3),
         instruments: vec![instrument(ALPHA, "ALPHA", 100, 0, 0), instrument(BETA, "BETA", 1, 1, 0)],
         classes: vec![limits, without_collar],
-        firm: NO_FIRM_LIMITS,
+        firm: FirmLimits::NONE,
         overrides: vec![],
         accounts: vec![
             account(SHARED, 1_000, 1_000_000, 1_000, true),
             account(PLAIN, 1_000, 1_000_000, 1_000, false),
-            account(TIGHT, 20, 500, TIGHT_OPEN_ORDERS, false),
+            account(TIGHT, 20, 500, 2, false),
         ],
         sessions: vec![
             session(0, &[SHARED, PLAIN, TIGHT], true),
@@ -245,6 +244,12 @@ pub(crate) fn enter(
         .check_risk(NOW, order, reference)
         .and_then(|order| orders.screen(order))
         .and_then(|order| orders.route(order))?;
+    if routed.must_queue() {
+        // No session queues here.
+        return Err(orders
+            .pace(NOW, routed, &TooFast::default())
+            .expect_err("nothing is queued"));
+    }
     Ok(orders.accept(NOW, routed))
 }
 
@@ -263,6 +268,9 @@ pub(crate) fn cancel(orders: &mut Orders, cancel: &CancelOrder) -> Result<ForVen
 pub(crate) fn replace(orders: &mut Orders, replace: &ReplaceOrder) -> Result<ForVenue<ReplaceOrder>, Reason> {
     let checked = orders.check_replace(NOW, replace, &REFERENCE)?;
     let screened = orders.screen_replace(checked)?;
+    if screened.is_limited() && orders.is_fast_replace(NOW, &screened) {
+        return Err(orders.refuse_fast_replace(NOW, &screened, &TooFast::default()));
+    }
     Ok(orders.accept_replace(NOW, screened))
 }
 
@@ -340,6 +348,8 @@ pub(crate) struct Outputs {
     pub(crate) released: Vec<(AccountId, i64)>,
     /// The sum of all changes, by the account's place.
     pub(crate) settled: [Stake; 3],
+    /// The same by the session's place.
+    pub(crate) settled_sessions: [SessionStake; 4],
     /// What was taken when the firm began to be counted.
     pub(crate) firm: Option<Stake>,
 }
@@ -361,6 +371,13 @@ impl Sink for Outputs {
 
     fn count_firm(&mut self, taken: &Stake) {
         self.firm = Some(*taken);
+    }
+
+    fn settle_session(&mut self, session: SessionPlace, change: &SessionStake) {
+        assert_ne!(*change, SessionStake::default());
+        let settled = &mut self.settled_sessions[session.0 as usize];
+        settled.notional += change.notional;
+        settled.orders += change.orders;
     }
 
     fn settle(&mut self, account: AccountPlace, change: &Stake) {

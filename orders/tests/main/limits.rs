@@ -28,8 +28,11 @@ fn a_change_is_in_force_for_the_next_order_and_ends_none() {
         (instrument, "max_quantity_lots", "9", Reason::MaxQuantity),
         (account, "max_notional", "999.99", Reason::MaxNotional),
         (CLASS, "max_notional", "\"999.99\"", Reason::MaxNotional),
-        (account, "max_open_orders", "1", Reason::MaxOpenOrders),
-        (session, "max_open_orders", "1", Reason::MaxOpenOrders),
+        (session, "max_quantity_lots", "9", Reason::MaxQuantity),
+        (LimitScope::Firm, "max_quantity_lots", "9", Reason::MaxQuantity),
+        (LimitScope::Firm, "max_notional", "999.99", Reason::MaxNotional),
+        (instrument, "max_open_orders", "1", Reason::MaxOpenOrders),
+        (CLASS, "max_open_orders", "1", Reason::MaxOpenOrders),
         (account, "max_position_lots", "19", Reason::PositionLimit),
     ] {
         let mut orders = orders();
@@ -74,20 +77,27 @@ fn a_collar_and_what_stands_in_for_a_price_can_be_changed() {
 #[test]
 fn a_rate_comes_into_force_with_its_average_and_goes_with_it() {
     let mut orders = orders();
-    let session = LimitScope::Session(SESSIONS[0]);
-    let wrong = set(&mut orders, session, "max_orders_per_second", "1");
-    assert_eq!(wrong, Err(LimitError::Invalid), "what may come at once is not said");
-    set(&mut orders, session, "max_orders_at_once", "2").unwrap();
-    set(&mut orders, session, "rate_action", "reject").unwrap();
+    let alpha = LimitScope::Instrument(ALPHA);
+    for scope in [
+        LimitScope::Firm,
+        LimitScope::Account(PLAIN),
+        LimitScope::Session(SESSIONS[0]),
+        alpha,
+    ] {
+        let wrong = set(&mut orders, scope, "max_orders_per_second", "1");
+        assert_eq!(wrong, Err(LimitError::Invalid), "what may come at once is not said");
+        set(&mut orders, scope, "max_orders_at_once", "2").unwrap();
+        set(&mut orders, scope, "rate_action", "reject").unwrap();
+        set(&mut orders, scope, "max_orders_per_second", "1").unwrap();
+        let half = set(&mut orders, scope, "max_orders_at_once", "none");
+        assert_eq!(half, Err(LimitError::Invalid));
+        set(&mut orders, scope, "max_orders_per_second", "none").unwrap();
+    }
     assert_eq!((refusal(&mut orders, 1), refusal(&mut orders, 2)), (None, None));
-    set(&mut orders, session, "max_orders_per_second", "1").unwrap();
+    set(&mut orders, alpha, "max_orders_per_second", "1").unwrap();
     assert_eq!((refusal(&mut orders, 3), refusal(&mut orders, 4)), (None, None));
     assert_eq!(refusal(&mut orders, 5), Some(Reason::RateLimit));
-    assert_eq!(
-        set(&mut orders, session, "max_orders_at_once", "none"),
-        Err(LimitError::Invalid)
-    );
-    set(&mut orders, session, "max_orders_per_second", "none").unwrap();
+    set(&mut orders, alpha, "max_orders_per_second", "none").unwrap();
     assert_eq!(refusal(&mut orders, 6), None);
 }
 
@@ -138,8 +148,8 @@ fn what_is_no_limit_or_no_value_is_refused_and_changes_nothing() {
         (LimitScope::Session(SessionId(9)), "max_open_orders", "1"),
         (LimitScope::Instrument(InstrumentId(1)), "max_quantity_lots", "1"),
         (LimitScope::Class(LimitClass(2)), "max_quantity_lots", "1"),
-        (LimitScope::Firm, "max_quantity_lots", "1"),
-        (CLASS, "max_open_orders", "1"),
+        (LimitScope::Firm, "max_position_lots", "1"),
+        (CLASS, "max_repeats", "1"),
         (account, "collar", "off"),
         (account, "max_quantity_lots", "0"),
         (account, "max_quantity_lots", "4294967296"),

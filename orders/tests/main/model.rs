@@ -6,8 +6,8 @@
 
 use crate::fixture::*;
 use orders::{
-    AccountPlace, Anomaly, KillScope, Need, OrderStatus, Orders, Reference, Report, SelfMatch, Stake, Stop, Waiting,
-    WaitingVerdict,
+    Anomaly, KillScope, Need, OrderStatus, Orders, Places, Reference, Report, SelfMatch, SessionStake, Stake, Stop,
+    Waiting, WaitingVerdict,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -94,6 +94,8 @@ struct Model {
     reserved: [i64; 3],
     /// By account: all that it took and gave back of limits that span shards.
     staked: [Stake; 3],
+    /// By session: the same.
+    staked_sessions: [SessionStake; 4],
     /// What SHARED traded.
     values: BTreeMap<InstrumentId, Traded>,
     books: [Book; 2],
@@ -182,6 +184,7 @@ impl Model {
             traded: BTreeMap::new(),
             reserved: [0; 3],
             staked: [Stake::NONE; 3],
+            staked_sessions: [SessionStake::default(); 4],
             values: BTreeMap::new(),
             books: [Book::default(); 2],
             late: Vec::new(),
@@ -316,7 +319,7 @@ impl Model {
                 }
             }
             Ok(routed) => {
-                self.enter_need(routed.account(), routed.need(), &order);
+                self.enter_need(routed.places(), routed.need(), &order);
                 self.mark(&order);
                 let venue = usize::from(routed.venue().0);
                 assert_eq!(venue, venue_of(new.session, order.instrument));
@@ -365,7 +368,6 @@ impl Model {
     /// The rules once more, in the order in which they hold.
     fn verdict(&self, session: usize, order: &NewOrder) -> Option<Reason> {
         let may_use: &[AccountId] = [&ACCOUNTS[..], &[PLAIN], &[SHARED, TIGHT], &[PLAIN]][session];
-        let count = |wanted: &dyn Fn(&Live) -> bool| self.live.iter().filter(|live| wanted(live)).count();
         if order.client_order_id.0 <= self.last[session] {
             Some(Reason::DuplicateClientOrderId)
         } else if !may_use.contains(&order.account) {
@@ -374,10 +376,6 @@ impl Model {
             Some(Reason::InvalidQuantity)
         } else if let Some(reason) = self.stopped(session, order, order.quantity.0) {
             Some(reason)
-        } else if count(&|live| live.session == session) >= SESSION_OPEN_ORDERS as usize
-            || (order.account == TIGHT && count(&|live| live.request.account == TIGHT) >= TIGHT_OPEN_ORDERS as usize)
-        {
-            Some(Reason::MaxOpenOrders)
         } else if let Some(reason) = limit_broken(order) {
             Some(reason)
         } else if self.exceeds_position(order, order.quantity.0) {
@@ -521,7 +519,7 @@ impl Model {
         self.ask(live.session, request.client_order_id);
         match result {
             Ok(screened) => {
-                self.enter_need(screened.account(), screened.need(), &live.request);
+                self.enter_need(screened.places(), screened.need(), &live.request);
                 self.live[pick].replace_weight = if live.is_raised_by(&request) {
                     self.mark(&live.request);
                     weight(&live.changed_by(&request))
@@ -690,13 +688,16 @@ impl Model {
         for (staked, settled) in self.staked.iter_mut().zip(outputs.settled) {
             *staked += settled;
         }
+        self.settle_sessions(&outputs.settled_sessions);
     }
 
-    fn enter_need(&mut self, account: AccountPlace, need: &Need, order: &NewOrder) {
-        let place = account.0 as usize;
-        assert_eq!(ACCOUNTS[place], order.account);
+    fn enter_need(&mut self, places: Places, need: &Need, order: &NewOrder) {
+        let (place, session) = (places.account.0 as usize, places.session.0 as usize);
+        assert_eq!((ACCOUNTS[place], SESSIONS[session]), (order.account, order.session));
         self.reserved[place] += need.stake.notional;
         self.staked[place] += need.stake;
+        self.staked_sessions[session].notional += need.stake.notional;
+        self.staked_sessions[session].orders += need.stake.orders;
     }
 
     /// Reads a report as the client does.
@@ -828,6 +829,7 @@ impl Model {
         assert_eq!(self.orders.waiting() as usize, self.count_waiting());
         assert_eq!(self.orders.held(), self.count_held());
         assert_eq!(self.orders.open_orders(), self.live.len());
+        self.compare_sessions();
         for (place, account) in ACCOUNTS.into_iter().enumerate() {
             assert_eq!(self.staked[place], self.counted_stake(account, self.reserved[place]));
             let of_account = |live: &&Live| live.request.account == account;

@@ -3,7 +3,7 @@
 use crate::fixture::*;
 use orders::{
     Capacity, Collar, KillScope, MissingReference, Orders, QUANTITY_MAX, RateAction, RateLimit, Reference, Route,
-    RouteKey,
+    RouteKey, TooFast,
 };
 use types::{
     AccountId, CancelOrder, ClientOrderId, Duration, ExecType, InstrumentId, NewOrder, Notional, OrderId, OrderType,
@@ -293,30 +293,6 @@ fn the_narrower_of_two_collars_holds() {
 }
 
 #[test]
-fn open_orders_are_limited_by_session_and_by_account() {
-    let mut orders = orders();
-    let tight = |id| NewOrder {
-        account: TIGHT,
-        quantity: Quantity(1),
-        ..new_order(id)
-    };
-    for id in 1..=2 {
-        accepted(&mut orders, &tight(id));
-    }
-    assert_eq!(
-        enter(&mut orders, &tight(3), &REFERENCE).err(),
-        Some(Reason::MaxOpenOrders)
-    );
-    for id in 3..=6 {
-        accepted(&mut orders, &new_order(id));
-    }
-    assert_eq!(
-        enter(&mut orders, &new_order(7), &REFERENCE).err(),
-        Some(Reason::MaxOpenOrders)
-    );
-}
-
-#[test]
 fn a_position_is_limited_as_if_all_open_orders_of_its_side_traded() {
     let mut orders = orders();
     let tight = |id, lots| NewOrder {
@@ -340,36 +316,66 @@ fn a_position_is_limited_as_if_all_open_orders_of_its_side_traded() {
     accepted(&mut orders, &tight(2, TIGHT_POSITION - 5));
 }
 
+/// Who is too fast is told from outside.
 #[test]
-fn a_rate_holds_back_new_orders_and_no_cancel() {
-    for of_session in [true, false] {
-        let mut config = config();
-        let rate = RateLimit {
-            per_second: Some(10),
-            at_once: Some(2),
-            action: Some(RateAction::Reject),
-        };
-        if of_session {
-            config.sessions[0].limits.rate = rate;
-        } else {
-            config.accounts[1].limits.rate = rate;
-        }
-        let mut orders = up(Orders::new(&config).unwrap());
-        for id in 1..=2 {
-            accepted(&mut orders, &new_order(id));
-        }
-        assert_eq!(
-            enter(&mut orders, &new_order(3), &REFERENCE).err(),
-            Some(Reason::RateLimit)
-        );
+fn of_the_rates_that_do_not_allow_an_order_the_strictest_says_what_becomes_of_it() {
+    let mut config = config();
+    let rate = |action| RateLimit {
+        per_second: Some(10),
+        at_once: Some(2),
+        action: Some(action),
+    };
+    config.firm.rate = rate(RateAction::Reject);
+    config.accounts[1].limits.rate = rate(RateAction::Queue);
+    config.sessions[0].limits.rate = rate(RateAction::Disconnect);
+    (config.rate_queue.orders, config.rate_queue.wait) = (1, Duration::from_millis(10));
+    let mut orders = up(Orders::new(&config).unwrap());
+    accepted(&mut orders, &new_order(1));
+    let order = new_order(2);
+    let routed = |orders: &Orders| {
+        let checked = orders.check_risk(NOW, &order, &REFERENCE).unwrap();
+        orders.route(orders.screen(checked).unwrap()).unwrap()
+    };
+    let until = Some(NOW + Duration::from_millis(100));
+    for (firm, account, session, reason) in [
+        (until, None, None, Reason::RateLimit),
+        (None, None, until, Reason::RateLogout),
+        (until, until, None, Reason::RateLimit),
+        (None, until, until, Reason::RateLogout),
+        (until, until, until, Reason::RateLogout),
+    ] {
+        let too_fast = TooFast { firm, account, session };
+        let paced = orders.pace(NOW, routed(&orders), &too_fast);
+        assert_eq!(paced.err(), Some(reason), "{too_fast:?}");
         let price = replace_of(&new_order(1), 4, 99, 1);
-        let change = orders.check_replace(NOW, &price, &REFERENCE);
-        assert_eq!(change.err(), Some(Reason::RateLimit));
-        assert!(cancel(&mut orders, &cancel_of(&new_order(1), 5)).is_ok());
-        // A tenth of a second is one order's share.
-        let later = NOW + Duration::from_millis(100);
-        assert!(orders.check_risk(later, &new_order(6), &REFERENCE).is_ok());
+        let change = orders.check_replace(NOW, &price, &REFERENCE).unwrap();
+        let change = orders.screen_replace(change).unwrap();
+        assert!(change.is_limited());
+        assert_eq!(orders.refuse_fast_replace(NOW, &change, &too_fast), reason);
     }
+    let too_fast = TooFast {
+        account: until,
+        ..TooFast::default()
+    };
+    let change = orders.check_replace(NOW, &replace_of(&new_order(1), 4, 99, 1), &REFERENCE);
+    let change = orders.screen_replace(change.unwrap()).unwrap();
+    assert_eq!(
+        orders.refuse_fast_replace(NOW, &change, &too_fast),
+        Reason::RateLimit,
+        "a replace is never queued"
+    );
+    let fewer = orders.check_replace(NOW, &replace_of(&new_order(1), 4, 100, 9), &REFERENCE);
+    assert!(!orders.screen_replace(fewer.unwrap()).unwrap().is_limited());
+    let queued = orders.pace(NOW, routed(&orders), &too_fast).unwrap();
+    assert!(queued.must_queue());
+    orders.enqueue(NOW, queued);
+    orders.audit().unwrap();
+    let third = new_order(3);
+    let checked = orders.check_risk(NOW, &third, &REFERENCE).unwrap();
+    let behind = orders.route(orders.screen(checked).unwrap()).unwrap();
+    assert!(behind.must_queue(), "it stays behind the other of its session");
+    let full = orders.pace(NOW, behind, &TooFast::default());
+    assert_eq!(full.err(), Some(Reason::RateLimit), "the queue is full");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn of_shared(id: u64, side: Side, ticks: i64, lots: u64) -> NewOrder {
 fn need(orders: &Orders, order: &NewOrder, reference: &Reference) -> Result<Need, Reason> {
     let checked = orders.check_risk(NOW, order, reference)?;
     let routed = orders.route(orders.screen(checked)?)?;
-    assert_eq!(routed.account(), AccountPlace(0));
+    assert_eq!(routed.places().account, AccountPlace(0));
     Ok(*routed.need())
 }
 
@@ -372,6 +372,8 @@ fn day(steps: &[(bool, u64, i64, u64)], from_start: bool) -> (Outputs, Stake, Ve
     let limits = [
         (LimitScope::Account(PLAIN), Limit::MaxLoss),
         (LimitScope::Firm, Limit::MaxOpenNotional),
+        // Values SHARED, and everybody else, if they are not yet.
+        (LimitScope::Firm, Limit::MaxGross),
     ];
     let mut outputs = Outputs::default();
     let mut orders = orders();
@@ -402,7 +404,7 @@ fn day(steps: &[(bool, u64, i64, u64)], from_start: bool) -> (Outputs, Stake, Ve
         let Ok(routed) = orders.screen(checked).and_then(|order| orders.route(order)) else {
             continue;
         };
-        taken[routed.account().0 as usize] += routed.need().stake;
+        taken[routed.places().account.0 as usize] += routed.need().stake;
         let sent = orders.accept(NOW, routed);
         if traded > 0 {
             let report = fill(&sent, sent.request.client_order_id, ticks, traded.min(lots));
@@ -418,8 +420,7 @@ fn day(steps: &[(bool, u64, i64, u64)], from_start: bool) -> (Outputs, Stake, Ve
     }
     let mut firm = Stake::NONE;
     for of_account in &taken {
-        firm.notional += of_account.notional;
-        firm.orders += of_account.orders;
+        firm += *of_account;
     }
     (outputs, firm, taken)
 }

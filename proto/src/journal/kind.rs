@@ -41,6 +41,8 @@ pub enum Kind {
     FeedEvent = 69,
     /// A position is valued at another price.
     Mark = 70,
+    /// Rates that span shards did not allow an order.
+    TooFast = 71,
     /// A numbered message to a client.
     ClientOutput = Self::OUTPUT | 17,
     /// A message to a client that has its number and is not sent yet.
@@ -76,6 +78,7 @@ impl Kind {
         Self::FeedMessage,
         Self::FeedEvent,
         Self::Mark,
+        Self::TooFast,
         Self::ClientOutput,
         Self::ClientHeld,
         Self::VenueOutput,
@@ -92,7 +95,7 @@ impl Kind {
     /// Whether it answers what was asked of the world while an input was handled.
     #[must_use]
     pub const fn is_answer(self) -> bool {
-        matches!(self, Self::ReferencePrice | Self::Refusal)
+        matches!(self, Self::ReferencePrice | Self::Refusal | Self::TooFast)
     }
 
     /// Whether it is an output.

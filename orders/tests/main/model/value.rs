@@ -2,7 +2,7 @@
 
 use super::{INSTRUMENTS, Live, Model, lot_size};
 use crate::fixture::*;
-use orders::{Mark, Reference, Stake};
+use orders::{Mark, Reference, SessionStake, Stake};
 use types::{AccountId, InstrumentId, Price, Side, Timestamp};
 
 /// What the account traded in an instrument this day, and what its position is valued at.
@@ -57,6 +57,23 @@ impl Model {
             stake.profit += down(traded.brought - traded.cost + held * unit);
         }
         stake
+    }
+
+    pub(super) fn settle_sessions(&mut self, settled: &[SessionStake; 4]) {
+        for (staked, settled) in self.staked_sessions.iter_mut().zip(settled) {
+            staked.notional += settled.notional;
+            staked.orders += settled.orders;
+        }
+    }
+
+    /// What sessions take is what accounts do.
+    pub(super) fn compare_sessions(&self) {
+        for (place, staked) in self.staked_sessions.iter().enumerate() {
+            let open = self.live.iter().filter(|live| live.session == place).count();
+            assert_eq!(usize::try_from(staked.orders), Ok(open));
+        }
+        let of_sessions = self.staked_sessions.iter().map(|staked| staked.notional);
+        assert_eq!(of_sessions.sum::<i64>(), self.reserved.iter().sum());
     }
 
     /// All positions are looked at while the feed has this price of the instrument, and of no other. Only SHARED's can want it.
