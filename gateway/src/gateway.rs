@@ -142,7 +142,7 @@ impl Gateway {
             shared_by.push(shared);
         }
         let orders = recovered.iter().map(|found| found.shard.orders()).collect::<Vec<_>>();
-        let miscount = recount::miscount(&config.orders[0].accounts, &orders, |place| shared.stake(place));
+        let miscount = recount::miscount(&config.orders[0], &orders, &shared);
         miscount.map_or(Ok(()), |miscount| Err(StartError::Miscount(miscount)))?;
         let controlled = take_missed_orders(&mut recovered)?;
         take_config_limits(&config, &recovered, &shared, clock.now())?;
@@ -712,14 +712,9 @@ impl fmt::Display for StartError {
                 "trading_day = {} of the config is before the journal's day {}; name the current day, or another journal",
                 config.0, journal.0
             ),
-            Self::Miscount(Miscount {
-                account,
-                counted,
-                taken,
-            }) => write!(
+            Self::Miscount(miscount) => write!(
                 f,
-                "after the replay of all journals {counted:?} is counted of the limits of account {account}, and its orders and \
-                 positions take {taken:?}: this is a fault of the gateway; begin an empty journal directory"
+                "after the replay of all journals {miscount}: this is a fault of the gateway; begin an empty journal directory"
             ),
             Self::Limits { scope, error } => write!(
                 f,

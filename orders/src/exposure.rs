@@ -197,12 +197,13 @@ impl Exposure {
             .unwrap_or_else(|| self.large_value(buy, sell, mark, lot_size))
     }
 
-    /// What it takes more with so many lots more of this size to buy or sell, at this mark. While the price does not move, only the
-    /// side of the order is valued anew.
+    /// What it takes more with so many lots more of this size to buy or sell, at this mark. While the price does not move, and of
+    /// the first order, only the side of the order is valued.
     #[inline]
     pub(crate) fn value_more(&self, side: Side, more: u64, mark: Price, lot_size: u32) -> Stake {
-        if mark == self.mark
-            && let Some(change) = self.side_more(side, more)
+        let is_first = self.lot_size == 0;
+        if (mark == self.mark || is_first)
+            && let Some(change) = self.side_more(side, more, mark, lot_size)
         {
             return change;
         }
@@ -211,26 +212,28 @@ impl Exposure {
         change
     }
 
-    /// The same at the mark that it is valued at; `None` when 64 bits do not suffice.
+    /// The same when the other side is worth what it was; `None` when 64 bits do not suffice.
     #[inline]
-    fn side_more(&self, side: Side, more: u64) -> Option<Stake> {
-        let (open, plus, minus, other) = match side {
-            Side::Buy => (self.open_buy, self.bought, self.sold, self.stake.short),
-            Side::Sell => (self.open_sell, self.sold, self.bought, self.stake.long),
+    fn side_more(&self, side: Side, more: u64, mark: Price, lot_size: u32) -> Option<Stake> {
+        let (open, plus, minus) = match side {
+            Side::Buy => (self.open_buy, self.bought, self.sold),
+            Side::Sell => (self.open_sell, self.sold, self.bought),
         };
         let lots = open.0.wrapping_add(more).wrapping_add(plus.0).wrapping_sub(minus.0);
-        let unit = self.mark.0.checked_mul(i64::from(self.lot_size))?;
+        let unit = mark.0.checked_mul(i64::from(lot_size))?;
         let value = small_units_up(lots.cast_signed().checked_mul(unit)?)?;
-        let gross = value.max(other).max(0) - self.stake.gross;
-        let (long, short) = match side {
-            Side::Buy => (value - self.stake.long, 0),
-            Side::Sell => (0, value - self.stake.short),
-        };
-        Some(Stake {
-            gross,
-            long,
-            short,
-            ..Stake::NONE
+        let Stake { long, short, gross, .. } = self.stake;
+        Some(match side {
+            Side::Buy => Stake {
+                long: value - long,
+                gross: value.max(short).max(0) - gross,
+                ..Stake::NONE
+            },
+            Side::Sell => Stake {
+                short: value - short,
+                gross: value.max(long).max(0) - gross,
+                ..Stake::NONE
+            },
         })
     }
 

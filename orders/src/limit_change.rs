@@ -210,6 +210,12 @@ impl Orders {
         }
     }
 
+    /// Whether what accounts take here counts for the firm, as it has, or had, limits that span shards.
+    #[must_use]
+    pub const fn counts_firm(&self) -> bool {
+        self.firm_is_counted
+    }
+
     /// Begins to count for the firm, when it has a limit for the first time.
     fn count_for_firm<S: Sink>(&mut self, sink: &mut S) {
         if self.firm_is_counted || !self.firm.are_counted() {

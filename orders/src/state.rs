@@ -333,6 +333,16 @@ impl Orders {
         Some(self.accounts[self.any_account(account)?].exposure)
     }
 
+    /// What a session takes on the shard of its limits that span shards; `None` when there is no such session.
+    #[must_use]
+    pub fn session_stake(&self, session: SessionId) -> Option<SessionStake> {
+        let session = &self.sessions[self.session(session)? as usize];
+        Some(SessionStake {
+            notional: session.exposure.held + session.exposure.used,
+            orders: session.orders.length().into(),
+        })
+    }
+
     /// An account's place in the config.
     #[must_use]
     pub fn account_place(&self, id: AccountId) -> Option<AccountPlace> {
