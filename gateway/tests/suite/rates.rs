@@ -391,3 +391,37 @@ fn what_is_queued_goes_to_its_venue_and_is_not_crossed() {
     assert_eq!((count, order.quantity, fixture.crossed()), (3, Quantity(4), [2, 0]));
     replays(fixture);
 }
+
+/// What another limit refuses has taken nothing of the rate: neither a new order nor a replace.
+#[test]
+fn what_another_limit_refuses_takes_nothing_of_a_rate() {
+    let limits = "user = \"trader\"\nmax_open_notional = \"1000\"\nmax_orders_per_second = 10\nmax_orders_at_once = 3\n\
+                  rate_action = \"reject\"\n";
+    let mut fixture = Fixture::with("user = \"trader\"\n", limits);
+    assert_eq!(send(&mut fixture, 1, 5), None);
+    fixture.venue_about(first_at_venue(&fixture), ExecType::New, Reason::None, 0, 5, 0);
+    fixture.native_reports();
+    for number in 2..=6 {
+        assert_eq!(send(&mut fixture, number, 6), Some(Reason::SharedLimit));
+    }
+    let replace = |number, lots| {
+        Request::Replace(ReplaceOrder {
+            client_order_id: ClientOrderId(number),
+            orig_client_order_id: ClientOrderId(1),
+            instrument: ALFA,
+            session: NATIVE,
+            side: Side::Buy,
+            price: buy(1).price,
+            quantity: Quantity(lots),
+            terms: buy(1).terms,
+        })
+    };
+    for number in 7..=9 {
+        let reports = fixture.native(&replace(number, 11));
+        assert_eq!(reports.last().map(|report| report.reason), Some(Reason::SharedLimit));
+    }
+    assert_eq!(fixture.native(&replace(10, 6)), []);
+    assert_eq!(send(&mut fixture, 11, 1), None);
+    assert_eq!(send(&mut fixture, 12, 1), Some(Reason::RateLimit), "three were taken");
+    replays(fixture);
+}
