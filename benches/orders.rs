@@ -15,7 +15,8 @@
 //!     target/release/deps/orders-… --count all 100000
 //! ```
 //!
-//! gives those of the number of orders that it prints.
+//! gives those of the number of orders that it prints. With ten accounts each order meets a position that traded last at another
+//! price than the reference, and is valued anew as a whole; with many most orders are the first of their account in the instrument.
 
 use gateway::shared_limits::SharedLimits;
 use orders::{
@@ -158,6 +159,7 @@ struct Firm {
     limits: Limits,
     size: u32,
     even: bool,
+    reference: Reference,
     random: u64,
     last: [u64; SESSIONS as usize],
 }
@@ -180,6 +182,7 @@ impl Firm {
             limits,
             size,
             even,
+            reference: REFERENCE,
             random: 0x2545_f491_4f6c_dd1d,
             last: [0; SESSIONS as usize],
         };
@@ -223,7 +226,7 @@ impl Firm {
     }
 
     fn check<'a>(&self, order: &'a NewOrder) -> Routed<'a> {
-        let order = self.orders.check_risk(NOW, order, &REFERENCE).expect("passes");
+        let order = self.orders.check_risk(NOW, order, &self.reference).expect("passes");
         let order = self.orders.screen(order).expect("passes");
         self.orders.route(order).expect("passes")
     }

@@ -277,7 +277,7 @@ impl Account {
     ///
     /// # Errors
     /// The place of the counter that has not so much left; none of theirs for the loss.
-    #[inline]
+    #[inline(always)]
     fn take<S: Sharers>(&self, need: &Need) -> Result<(), usize> {
         if !need.reduces && !self.loss.stays_below(-need.stake.profit) {
             return Err(usize::MAX);

@@ -215,25 +215,23 @@ impl Exposure {
     /// The same when the other side is worth what it was; `None` when 64 bits do not suffice.
     #[inline]
     fn side_more(&self, side: Side, more: u64, mark: Price, lot_size: u32) -> Option<Stake> {
-        let (open, plus, minus) = match side {
-            Side::Buy => (self.open_buy, self.bought, self.sold),
-            Side::Sell => (self.open_sell, self.sold, self.bought),
+        let Stake { long, short, gross, .. } = self.stake;
+        let (open, plus, minus, own, other) = match side {
+            Side::Buy => (self.open_buy, self.bought, self.sold, long, short),
+            Side::Sell => (self.open_sell, self.sold, self.bought, short, long),
         };
         let lots = open.0.wrapping_add(more).wrapping_add(plus.0).wrapping_sub(minus.0);
         let unit = mark.0.checked_mul(i64::from(lot_size))?;
         let value = small_units_up(lots.cast_signed().checked_mul(unit)?)?;
-        let Stake { long, short, gross, .. } = self.stake;
-        Some(match side {
-            Side::Buy => Stake {
-                long: value - long,
-                gross: value.max(short).max(0) - gross,
-                ..Stake::NONE
-            },
-            Side::Sell => Stake {
-                short: value - short,
-                gross: value.max(long).max(0) - gross,
-                ..Stake::NONE
-            },
+        let (long, short) = match side {
+            Side::Buy => (value - own, 0),
+            Side::Sell => (0, value - own),
+        };
+        Some(Stake {
+            gross: value.max(other).max(0) - gross,
+            long,
+            short,
+            ..Stake::NONE
         })
     }
 

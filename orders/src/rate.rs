@@ -66,11 +66,12 @@ impl Rate {
         Timestamp(self.due.0.saturating_sub(self.ahead))
     }
 
-    /// When the orders are due if one more is taken.
+    /// When the orders are due if one more is taken, as [`allows`](Self::allows) said it may: then they are due no later than `ahead`
+    /// from now, which is 137 years at most.
     #[inline]
     #[must_use]
     pub fn due_with_one_more(&self, now: Timestamp) -> Timestamp {
-        Timestamp(self.due.max(now).0.saturating_add(self.interval))
+        Timestamp(self.due.max(now).0 + self.interval)
     }
 
     /// Takes one.

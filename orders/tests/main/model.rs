@@ -941,7 +941,7 @@ fn run(modes: [SelfMatch; 4], steps: &[Step]) -> Vec<Report> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     #[test]
     fn it_does_what_the_naive_model_does(
