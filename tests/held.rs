@@ -1,7 +1,7 @@
 //! A venue that has no stops, icebergs and pegged orders: the gateway stands in, with all programs running.
 
 use crate::fix_client::{FixClient, value};
-use crate::market::Market;
+use crate::market::{Market, PATIENCE};
 use crate::trader::Trader;
 use std::collections::BTreeMap;
 use std::fs;
@@ -89,23 +89,25 @@ fn stops_icebergs_and_pegged_orders_trade_at_a_venue_that_has_none() {
     maker.wait("it rests", Trader::is_answered);
     let peg = taker.order_with(Side::Buy, ALFA, "101", pegged);
     taker.wait("it is held", Trader::is_answered);
-    fix.send("D", &order("A-3", "101.20", 10, ""));
-    assert_eq!(value(&fix.receive(), 150), "0");
-    // Both stand at 101.20 by now, or soon: what is sold there meets the pegged order behind the other.
-    let mut sold = 0;
-    while taker.orders[&peg].leaves > 0 {
-        if maker.open() < 5 {
-            maker.order_with(Side::Sell, ALFA, "101.20", |order| {
-                order.quantity = Quantity(5);
-                order.time_in_force = TimeInForce::ImmediateOrCancel;
-            });
-            sold += 1;
-            maker.wait("an answer", Trader::is_answered);
-        }
-        assert!(sold < 2_000, "it does not follow");
-        maker.turn();
+    // Another stands at 101.20 for a time, and the pegged order behind it once it has followed. What is sold then meets both.
+    let mut pause = Duration::from_millis(2);
+    for round in 3.. {
+        fix.send("D", &order(&format!("A-{round}"), "101.20", 10, ""));
+        assert_eq!(value(&fix.receive(), 150), "0");
+        std::thread::sleep(pause);
+        maker.order_with(Side::Sell, ALFA, "101.20", |order| {
+            order.quantity = Quantity(20);
+            order.time_in_force = TimeInForce::ImmediateOrCancel;
+        });
+        maker.wait("an answer", Trader::is_answered);
+        assert_eq!(value(&fix.receive(), 32), "10");
+        std::thread::sleep(pause);
         taker.turn();
-        std::thread::sleep(Duration::from_millis(2));
+        if taker.orders[&peg].leaves == 0 {
+            break;
+        }
+        pause *= 2;
+        assert!(pause < PATIENCE, "it does not follow");
     }
 
     drop((maker, taker, fix));
