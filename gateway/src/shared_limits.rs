@@ -1,5 +1,5 @@
-//! Limits that span shards, of accounts, sessions and the firm: reserved by compare-exchange before the order logic changes
-//! anything, and given back exactly once when the order needs them no more.
+//! Limits that span shards, of accounts, sessions and the firm: reserved, by compare-exchange where there are several shards,
+//! before the order logic changes anything, and given back exactly once when the order needs them no more.
 //!
 //! Every counter is a sum over orders or positions on all shards, see [`Stake`]. What an order adds is rounded up, so that
 //! rounding never lets an account exceed its limit. An order that one limit refuses holds what it took of the others for an

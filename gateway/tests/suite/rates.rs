@@ -39,6 +39,19 @@ fn cancel(number: u64, orig: u64) -> Request {
     })
 }
 
+fn replace(number: u64, orig: u64, lots: u64) -> Request {
+    Request::Replace(ReplaceOrder {
+        client_order_id: ClientOrderId(number),
+        orig_client_order_id: ClientOrderId(orig),
+        instrument: ALFA,
+        session: NATIVE,
+        side: Side::Buy,
+        price: buy(1).price,
+        quantity: Quantity(lots),
+        terms: buy(1).terms,
+    })
+}
+
 /// Messages to the venue, and the lots of the last one when it is an order.
 fn sent(fixture: &Fixture) -> (u64, Option<u64>) {
     let (count, last) = fixture.sent();
@@ -167,18 +180,6 @@ fn a_replace_amends_a_queued_order_and_exposure_follows() {
     for number in 1..=4 {
         send(&mut fixture, number, 10);
     }
-    let replace = |number, orig, lots| {
-        Request::Replace(ReplaceOrder {
-            client_order_id: ClientOrderId(number),
-            orig_client_order_id: ClientOrderId(orig),
-            instrument: ALFA,
-            session: NATIVE,
-            side: Side::Buy,
-            price: buy(1).price,
-            quantity: Quantity(lots),
-            terms: buy(1).terms,
-        })
-    };
     let reports = fixture.native(&replace(5, 3, 25));
     assert_eq!(reports.len(), 1);
     assert_eq!((reports[0].exec_type, reports[0].quantity.0), (ExecType::Replaced, 25));
@@ -404,23 +405,11 @@ fn what_another_limit_refuses_takes_nothing_of_a_rate() {
     for number in 2..=6 {
         assert_eq!(send(&mut fixture, number, 6), Some(Reason::SharedLimit));
     }
-    let replace = |number, lots| {
-        Request::Replace(ReplaceOrder {
-            client_order_id: ClientOrderId(number),
-            orig_client_order_id: ClientOrderId(1),
-            instrument: ALFA,
-            session: NATIVE,
-            side: Side::Buy,
-            price: buy(1).price,
-            quantity: Quantity(lots),
-            terms: buy(1).terms,
-        })
-    };
     for number in 7..=9 {
-        let reports = fixture.native(&replace(number, 11));
+        let reports = fixture.native(&replace(number, 1, 11));
         assert_eq!(reports.last().map(|report| report.reason), Some(Reason::SharedLimit));
     }
-    assert_eq!(fixture.native(&replace(10, 6)), []);
+    assert_eq!(fixture.native(&replace(10, 1, 6)), []);
     assert_eq!(send(&mut fixture, 11, 1), None);
     assert_eq!(send(&mut fixture, 12, 1), Some(Reason::RateLimit), "three were taken");
     replays(fixture);
